@@ -17,6 +17,9 @@ pub const REFUSED: u8 = 0;
 /// The most bytes of a report, as JSON.
 pub const MAX_REPORT_BYTES: usize = 4 << 10;
 
+/// The most characters of a reason: one may take six bytes of JSON.
+const MAX_REASON: usize = 400;
+
 /// The target of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PodStream {
@@ -61,6 +64,21 @@ pub enum PodReport {
     },
     /// A workload of the pod asks for a connection. One end of a stream comes with the report's first byte.
     Dial(DialOrder),
+    /// A service ended by itself. The pod does what its plan says of that.
+    ServiceEnded {
+        /// The service.
+        service: String,
+        /// The reason in words, cut short if it is long.
+        reason: String,
+    },
+}
+
+impl PodReport {
+    /// Creates the report of a service that ended, within the bounds of a report.
+    #[must_use]
+    pub fn service_ended(service: String, reason: &str) -> Self {
+        Self::ServiceEnded { service, reason: reason.chars().take(MAX_REASON).collect() }
+    }
 }
 
 /// The target of a workload's connection, as the workload names it.
@@ -75,3 +93,14 @@ pub struct DialOrder {
 
 /// The most bytes of a host's name, as in the domain name system.
 pub const MAX_HOST_BYTES: usize = 253;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_fits_whatever_a_service_wrote() {
+        let report = PodReport::service_ended("s".repeat(255), &"\u{1}".repeat(100_000));
+        assert!(serde_json::to_vec(&report).unwrap().len() < MAX_REPORT_BYTES);
+    }
+}

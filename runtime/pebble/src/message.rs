@@ -79,6 +79,9 @@ impl ChangeId {
 /// An event that the supervisor is told.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PodInput {
+    /// The pod begins with services of its own, by name and with their commands. They are the lowest layer of the plan, and
+    /// are started again from their first start on.
+    Begin(BTreeMap<String, String>),
     /// Time has passed: [`crate::Supervisor::next_wake`] has come.
     Tick,
     /// A client asks.
@@ -130,6 +133,8 @@ pub enum PodOutput {
     Forget(TaskId),
     /// Asks a workload.
     Probe(ProbeId, Probe, Duration),
+    /// Tells the operator that a service ended by itself, or could not be started again, and the reason in words.
+    ServiceEnded(String, String),
     /// Ends the pod with an exit code: no service runs any more.
     Shutdown(i32),
 }

@@ -117,6 +117,7 @@ impl Supervisor {
         // A clock that goes back would only make pauses longer; it does not happen with a clock that counts.
         self.now = PodTime { since_start: now.since_start.max(self.now.since_start), date: now.date };
         match input {
+            PodInput::Begin(services) => self.begin(services),
             PodInput::Tick => self.tick(),
             PodInput::Request { id, caller, request } => self.request(id, caller, request),
             PodInput::Gone(id) => {

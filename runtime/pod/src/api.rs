@@ -20,7 +20,10 @@ use periapt_pebble::{GoDuration, NoticesQuery, PodCaller, PodRefusal, PodRequest
 use serde::Deserialize;
 use tokio::sync::Semaphore;
 
-use crate::core::Handle;
+use crate::{
+    core::Handle,
+    files::{FileBounds, FileError, Quota, Room},
+};
 use answer::{answered, read_json, refused};
 use query::Query;
 
@@ -35,6 +38,8 @@ const MAX_TRANSFERS: usize = 32;
 pub(crate) struct State {
     handle: Handle,
     root: PathBuf,
+    /// The bound on files; none if their file system has one.
+    quota: Option<Quota>,
     /// The search path of processes that are given none.
     search_path: String,
     followers: Arc<Semaphore>,
@@ -43,9 +48,23 @@ pub(crate) struct State {
 
 impl State {
     /// Creates the state of handlers.
-    pub(crate) fn new(handle: Handle, root: PathBuf, search_path: String) -> Self {
+    pub(crate) fn new(
+        handle: Handle,
+        root: PathBuf,
+        file_bounds: Option<FileBounds>,
+        search_path: String,
+    ) -> Self {
         let (followers, transfers) = (Semaphore::new(MAX_FOLLOWERS), Semaphore::new(MAX_TRANSFERS));
-        Self { handle, root, search_path, followers: Arc::new(followers), transfers: Arc::new(transfers) }
+        let quota = file_bounds.map(Quota::new);
+        let (followers, transfers) = (Arc::new(followers), Arc::new(transfers));
+        Self { handle, root, quota, search_path, followers, transfers }
+    }
+
+    /// Returns the room for the files of a request; none if there is no bound.
+    async fn room(&self) -> Result<Option<Room>, PodRefusal> {
+        let Some(quota) = &self.quota else { return Ok(None) };
+        let refused = |error: FileError| PodRefusal { status: 500, kind: None, message: error.message };
+        quota.room(&self.root).await.map(Some).map_err(refused)
     }
 
     async fn ask(&self, caller: PodCaller, request: PodRequest) -> Response {

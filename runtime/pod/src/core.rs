@@ -26,8 +26,9 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     driver::{Order, Orders, Report, Streams, terminal},
     event::{Event, Reply},
+    network::Network,
     options::PodError,
-    probe::{self, Names},
+    probe,
     session::{self, Sockets},
     streams::{Use, follow, reader, writer},
 };
@@ -38,6 +39,15 @@ const QUEUE: usize = 256;
 /// The pieces of output that wait for the core, in a queue of their own: services that write without a pause wait for
 /// each other, and requests do not wait for them.
 const OUTPUT_QUEUE: usize = 16;
+
+/// The ends of services that wait to be told.
+const ENDS_QUEUE: usize = 8;
+
+/// The least time between two ends of services that the operator is told.
+const TOLD_PAUSE: Duration = Duration::from_secs(1);
+
+/// A service that ended by itself, and the reason in words.
+pub(crate) type ServiceEnd = (String, String);
 
 /// A pause that is as good as none.
 const FAR: Duration = Duration::from_secs(24 * 3_600);
@@ -114,22 +124,29 @@ pub(crate) struct Core {
     /// The tokens that close the streams of commands, whose processes may have ended.
     open: BTreeMap<ProcessId, CancellationToken>,
     lines: watch::Sender<u64>,
-    names: Names,
+    network: Network,
+    /// The pod's own services, by name, with their commands.
+    services: BTreeMap<String, String>,
+    ends: mpsc::Sender<ServiceEnd>,
+    /// The time at which the operator was last told of a service that ended.
+    told: Option<Instant>,
     code: Option<i32>,
     lost: Option<String>,
 }
 
 impl Core {
-    /// Creates the task, and the way to it.
+    /// Creates the task, the way to it, and the ends of services for the operator.
     pub(crate) fn new(
         supervisor: Supervisor,
         orders: Orders,
         reports: mpsc::UnboundedReceiver<Report>,
-        names: Names,
-    ) -> (Self, Handle) {
+        network: Network,
+        services: BTreeMap<String, String>,
+    ) -> (Self, Handle, mpsc::Receiver<ServiceEnd>) {
         let (sender, events) = mpsc::channel(QUEUE);
         let (output_sender, output) = mpsc::channel(OUTPUT_QUEUE);
         let (lines, receiver) = watch::channel(0);
+        let (ends, ended) = mpsc::channel(ENDS_QUEUE);
         let handle = Handle { events: sender.clone(), next: Arc::default(), lines: receiver };
         let core = Self {
             supervisor,
@@ -145,17 +162,24 @@ impl Core {
             live: BTreeMap::new(),
             open: BTreeMap::new(),
             lines,
-            names,
+            network,
+            services,
+            ends,
+            told: None,
             code: None,
             lost: None,
         };
-        (core, handle)
+        (core, handle, ended)
     }
 
     /// Runs until the pod ends, and returns its exit code.
     pub(crate) async fn run(mut self, cancel: CancellationToken) -> Result<i32, PodError> {
         let mut child_ended = signal(SignalKind::child()).map_err(PodError::Setup)?;
         let mut is_cancelled = false;
+        let services = std::mem::take(&mut self.services);
+        if !services.is_empty() {
+            self.step(PodInput::Begin(services));
+        }
         loop {
             if let Some(code) = self.code {
                 return Ok(code);
@@ -264,11 +288,20 @@ impl Core {
                 self.sockets.remove(&task);
             }
             PodOutput::Probe(id, question, timeout) => {
-                let (events, names) = (self.sender.clone(), self.names);
+                let (events, network) = (self.sender.clone(), self.network.clone());
                 tokio::spawn(async move {
-                    let result = probe::ask(question, names, timeout).await;
+                    let result = probe::ask(question, network, timeout).await;
                     let _ = events.send(Event::Input(PodInput::Probed(id, result))).await;
                 });
+            }
+            PodOutput::ServiceEnded(service, reason) => {
+                let now = Instant::now();
+                // A service may end many times a second.
+                if self.told.is_none_or(|told| now.duration_since(told) >= TOLD_PAUSE) {
+                    self.told = Some(now);
+                    // A keeper that takes none of them knows already that services end.
+                    let _ = self.ends.try_send((service, reason));
+                }
             }
             PodOutput::Shutdown(code) => self.code = Some(code),
         }

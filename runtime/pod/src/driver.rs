@@ -7,14 +7,15 @@ pub(crate) mod terminal;
 mod thread;
 mod wasm;
 
-use std::{io, os::fd::OwnedFd, path::PathBuf};
+use std::{collections::BTreeMap, io, os::fd::OwnedFd, path::PathBuf};
 
 use periapt_pebble::{ProcessId, Signal, Spawn};
 use tokio::sync::mpsc;
 
+use crate::{files::FileBounds, network::Network, probe::Names};
 pub use plain::Plain;
 pub(crate) use thread::{Order, Orders, Report, start};
-pub use wasm::{Wasm, WasmOptions, WasmWorkload};
+pub use wasm::{Wasm, WasmListen, WasmOptions, WasmWorkload};
 
 /// A driver with its options.
 #[derive(Debug, Clone)]
@@ -41,11 +42,25 @@ impl DriverKind {
         }
     }
 
-    pub(crate) fn build(self) -> Box<dyn Driver> {
+    /// Returns the services that a pod has from its start, by name, with their commands.
+    pub(crate) fn services(&self) -> BTreeMap<String, String> {
         match self {
-            Self::Plain => Box::new(Plain::new()),
-            Self::Wasm(options) => Box::new(Wasm::new(*options)),
+            Self::Plain => BTreeMap::new(),
+            Self::Wasm(options) => {
+                options.workloads.keys().map(|name| (name.clone(), name.clone())).collect()
+            }
         }
+    }
+
+    /// Builds the driver, and the network that its processes listen in.
+    pub(crate) fn build(self) -> io::Result<(Box<dyn Driver>, Network)> {
+        Ok(match self {
+            Self::Plain => (Box::new(Plain::new()), Network::System(Names::OfSystem)),
+            Self::Wasm(options) => {
+                let (driver, network) = Wasm::new(*options)?;
+                (Box::new(driver), network)
+            }
+        })
     }
 }
 
@@ -84,6 +99,11 @@ pub trait Driver: Send {
 
     /// Returns the directory that the processes see as `/`.
     fn root(&self) -> PathBuf;
+
+    /// Returns the bounds on the files below [`root`](Self::root); none if its file system has some, or needs none.
+    fn file_bounds(&self) -> Option<FileBounds> {
+        None
+    }
 
     /// Starts a process in a process group of its own.
     ///

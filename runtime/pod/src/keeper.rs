@@ -19,7 +19,7 @@ use periapt_pebble::PodCaller;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, recvmsg};
 use tokio::{
     io::{AsyncWriteExt as _, Interest, copy_bidirectional},
-    net::{TcpStream, UnixStream},
+    net::UnixStream,
     sync::{Semaphore, mpsc},
     time::timeout,
 };
@@ -27,6 +27,8 @@ use tokio::{
 use crate::{
     calls::{CallSockets, WorkloadCall, take_all},
     connection::{MAX_CONNECTIONS, serve},
+    core::ServiceEnd,
+    network::Network,
 };
 
 /// The calls that wait for the keeper's socket. Workloads that call faster wait.
@@ -34,6 +36,15 @@ const CALLS: usize = 16;
 
 /// The time in which a workload accepts a connection.
 const DIAL_TIME: Duration = Duration::from_secs(5);
+
+/// The targets of streams.
+#[derive(Debug, Clone)]
+pub(crate) struct Targets {
+    /// The API.
+    pub(crate) router: Router,
+    /// The way to ports.
+    pub(crate) network: Network,
+}
 
 /// The socket to a keeper.
 #[derive(Debug)]
@@ -48,8 +59,15 @@ impl Keeper {
         Ok(Self { socket: UnixStream::from_std(socket)? })
     }
 
-    /// Reports that the pod listens, serves the keeper's streams and passes the calls of workloads on, until its socket ends.
-    pub(crate) async fn serve(mut self, router: &Router, boot_id: String, sockets: CallSockets) {
+    /// Reports that the pod listens, serves the keeper's streams and passes the calls of workloads and the ends of services on,
+    /// until its socket ends.
+    pub(crate) async fn serve(
+        mut self,
+        targets: Targets,
+        boot_id: String,
+        sockets: CallSockets,
+        mut ends: mpsc::Receiver<ServiceEnd>,
+    ) {
         if let Err(error) = self.report(&PodReport::Ready { boot_id }).await {
             tracing::info!("the keeper cannot be told that the pod listens: {error}");
             return;
@@ -70,6 +88,12 @@ impl Keeper {
                     Ok(()) => continue,
                     Err(error) => Err(error),
                 },
+                Some((service, reason)) = ends.recv() => {
+                    match self.report(&PodReport::service_ended(service, &reason)).await {
+                        Ok(()) => continue,
+                        Err(error) => Err(error),
+                    }
+                }
                 () = &mut taken, if takes => {
                     takes = false;
                     continue;
@@ -77,9 +101,9 @@ impl Keeper {
             };
             match next {
                 Ok(Some(((target, stream), permit))) => {
-                    let router = router.clone();
+                    let targets = targets.clone();
                     tokio::spawn(async move {
-                        if let Err(error) = lead(target, stream, router).await {
+                        if let Err(error) = lead(target, stream, targets).await {
                             tracing::debug!("a stream of the keeper's ended: {error}");
                         }
                         drop(permit);
@@ -144,17 +168,17 @@ fn receive(socket: &UnixStream) -> io::Result<Option<(PodStream, OwnedFd)>> {
 }
 
 /// Leads a stream to its target.
-async fn lead(target: PodStream, mut stream: UnixStream, router: Router) -> io::Result<()> {
+async fn lead(target: PodStream, mut stream: UnixStream, targets: Targets) -> io::Result<()> {
     match target {
         PodStream::Pebble => {
             stream.write_all(&[OPENED]).await?;
             // A stream of the keeper's has the rights of the pod's owner.
             let user_id = Some(rustix::process::geteuid().as_raw());
-            serve(stream, router, PodCaller { user_id, is_owner: true }).await;
+            serve(stream, targets.router, PodCaller { user_id, is_owner: true }).await;
             Ok(())
         }
         PodStream::Port(port) => {
-            let dialled = timeout(DIAL_TIME, TcpStream::connect(("127.0.0.1", port))).await;
+            let dialled = timeout(DIAL_TIME, targets.network.port(port)).await;
             match dialled.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
                 Ok(mut workload) => {
                     stream.write_all(&[OPENED]).await?;

@@ -14,6 +14,7 @@ mod driver;
 mod event;
 mod files;
 mod keeper;
+mod network;
 mod options;
 mod pod;
 mod probe;
@@ -24,6 +25,7 @@ pub use container::{
     ContainerError, ContainerLimits, ContainerOptions, ContainerProgram, Gap, MountAccess, MountedDirectory,
     run_contained, run_in_container,
 };
-pub use driver::{Driver, DriverKind, Plain, Streams, Wasm, WasmOptions, WasmWorkload};
+pub use driver::{Driver, DriverKind, Plain, Streams, Wasm, WasmListen, WasmOptions, WasmWorkload};
+pub use files::FileBounds;
 pub use options::{PodError, PodOptions};
 pub use pod::run;

@@ -1,6 +1,7 @@
 //! A pod from its begin to its end.
 
 use std::{
+    collections::BTreeMap,
     io,
     net::SocketAddr,
     os::{
@@ -25,9 +26,9 @@ use crate::{
     connection::{Callers, serve_tcp, serve_unix},
     core::Core,
     driver::{self, Driver},
-    keeper::Keeper,
+    keeper::{Keeper, Targets},
+    network::Network,
     options::{PodError, PodOptions},
-    probe::Names,
 };
 
 /// The version of Pebble whose API the pod speaks, for clients that ask.
@@ -56,9 +57,12 @@ pub async fn run(
         None => None,
         Some(socket) => Some(Listeners::open(socket, http).await?),
     };
-    let (driver, search_path) = (kind.build(), driver::SEARCH_PATH.to_owned());
-    let (callers, names) = (Callers::Named, Names::OfSystem);
-    serve(Served { listeners, keeper, driver, callers, names, search_path }, cancel, ready).await
+    // A pod that is started by hand runs what its client asks for.
+    let services = if keeper.is_some() { kind.services() } else { BTreeMap::new() };
+    let (driver, network) = kind.build().map_err(PodError::Setup)?;
+    let (callers, search_path) = (Callers::Named, driver::SEARCH_PATH.to_owned());
+    let served = Served { listeners, keeper, driver, services, callers, network, search_path };
+    serve(served, cancel, ready).await
 }
 
 /// The parts of a pod.
@@ -66,8 +70,10 @@ pub(crate) struct Served {
     pub(crate) listeners: Option<Listeners>,
     pub(crate) keeper: Option<Keeper>,
     pub(crate) driver: Box<dyn Driver>,
+    /// The services that the pod has from its start, by name, with their commands.
+    pub(crate) services: BTreeMap<String, String>,
     pub(crate) callers: Callers,
-    pub(crate) names: Names,
+    pub(crate) network: Network,
     /// The search path of processes that are given none.
     pub(crate) search_path: String,
 }
@@ -78,9 +84,9 @@ pub(crate) async fn serve(
     cancel: CancellationToken,
     ready: impl FnOnce(),
 ) -> Result<i32, PodError> {
-    let Served { listeners, keeper, mut driver, callers, names, search_path } = served;
+    let Served { listeners, keeper, mut driver, services, callers, network, search_path } = served;
     driver.create().map_err(PodError::Setup)?;
-    let root = driver.root();
+    let (root, file_bounds) = (driver.root(), driver.file_bounds());
     let calls = keeper.is_some().then(|| {
         let (sockets, calls) = mpsc::unbounded_channel();
         driver.call_by(sockets);
@@ -89,8 +95,9 @@ pub(crate) async fn serve(
     let (orders, reports, thread) = driver::start(driver).map_err(PodError::Setup)?;
     let settings = settings()?;
     let boot_id = settings.boot_id.clone();
-    let (core, handle) = Core::new(Supervisor::new(settings), orders.clone(), reports, names);
-    let state = Arc::new(api::State::new(handle, root, search_path));
+    let supervisor = Supervisor::new(settings);
+    let (core, handle, mut ends) = Core::new(supervisor, orders.clone(), reports, network.clone(), services);
+    let state = Arc::new(api::State::new(handle, root, file_bounds, search_path));
     let mut servers = tokio::task::JoinSet::new();
     let mut bound = None;
     if let Some(Listeners { unix, open, bound: file }) = listeners {
@@ -101,12 +108,21 @@ pub(crate) async fn serve(
         }
     }
     let cancel = cancel.child_token();
-    if let Some((keeper, calls)) = keeper.zip(calls) {
-        let (router, gone) = (api::router(state), cancel.clone());
-        servers.spawn(async move {
-            keeper.serve(&router, boot_id, calls).await;
-            gone.cancel();
-        });
+    match keeper.zip(calls) {
+        Some((keeper, calls)) => {
+            let (router, gone) = (api::router(state), cancel.clone());
+            servers.spawn(async move {
+                keeper.serve(Targets { router, network }, boot_id, calls, ends).await;
+                gone.cancel();
+            });
+        }
+        None => {
+            servers.spawn(async move {
+                while let Some((service, reason)) = ends.recv().await {
+                    tracing::warn!(service, reason, "a service ended");
+                }
+            });
+        }
     }
     ready();
     let code = {

@@ -15,7 +15,7 @@ use hyper_util::rt::TokioIo;
 use periapt_pebble::Probe;
 use tokio::{net::TcpStream, time::timeout};
 
-use crate::driver::accounts::text_of;
+use crate::{driver::accounts::text_of, network::Network};
 
 /// The most redirections that are followed.
 const MAX_REDIRECTIONS: usize = 10;
@@ -30,7 +30,7 @@ pub(crate) enum Names {
 }
 
 impl Names {
-    async fn connect(self, host: &str, port: u16) -> Result<TcpStream, String> {
+    pub(crate) async fn connect(self, host: &str, port: u16) -> Result<TcpStream, String> {
         let connected = match self {
             Self::OfSystem => TcpStream::connect((host, port)).await,
             Self::OfHosts => {
@@ -67,24 +67,28 @@ fn addresses(host: &str) -> Vec<IpAddr> {
 }
 
 /// Asks a workload. The error is in words.
-pub(crate) async fn ask(question: Probe, names: Names, within: Duration) -> Result<(), String> {
+pub(crate) async fn ask(question: Probe, network: Network, within: Duration) -> Result<(), String> {
     let asked = async {
         match question {
             Probe::Tcp { host, port } => {
                 let host = if host.is_empty() { "localhost" } else { host.as_str() };
-                names.connect(host, port).await.map(|_| ()).map_err(|error| format!("{host}:{port}: {error}"))
+                network
+                    .connect(host, port)
+                    .await
+                    .map(|_| ())
+                    .map_err(|error| format!("{host}:{port}: {error}"))
             }
-            Probe::Http { url, headers } => get(&url, &headers, names).await,
+            Probe::Http { url, headers } => get(&url, &headers, &network).await,
         }
     };
     timeout(within, asked).await.unwrap_or_else(|_| Err("timed out".to_owned()))
 }
 
-async fn get(url: &str, headers: &BTreeMap<String, String>, names: Names) -> Result<(), String> {
+async fn get(url: &str, headers: &BTreeMap<String, String>, network: &Network) -> Result<(), String> {
     let mut at: Uri = url.parse().map_err(|error| format!("{url:?} is no URL: {error}"))?;
     for _ in 0..=MAX_REDIRECTIONS {
         let (status, location) =
-            get_once(&at, headers, names).await.map_err(|error| format!("Get \"{at}\": {error}"))?;
+            get_once(&at, headers, network).await.map_err(|error| format!("Get \"{at}\": {error}"))?;
         match status {
             200..=299 => return Ok(()),
             301 | 302 | 303 | 307 | 308 if location.is_some() => {
@@ -111,14 +115,14 @@ fn followed(from: &Uri, location: &str) -> Result<Uri, String> {
 async fn get_once(
     at: &Uri,
     headers: &BTreeMap<String, String>,
-    names: Names,
+    network: &Network,
 ) -> Result<(u16, Option<String>), String> {
     if at.scheme_str() != Some("http") {
         return Err("only http:// is supported".to_owned());
     }
     let authority = at.authority().ok_or("it has no host")?;
     let (host, port) = (authority.host().trim_matches(['[', ']']), authority.port_u16().unwrap_or(80));
-    let stream = names.connect(host, port).await?;
+    let stream = network.connect(host, port).await?;
     let (mut sender, connection) =
         http1::handshake(TokioIo::new(stream)).await.map_err(|error| error.to_string())?;
     let mut request = Request::get(at.path_and_query().map_or("/", |it| it.as_str()))

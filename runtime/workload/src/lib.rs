@@ -6,9 +6,11 @@
 //! and ends with the pod. [`serve`] answers the connections of a server: each byte that a client sends is untrusted.
 
 mod calls;
+mod listener;
 mod log;
 mod process;
 mod serve;
 
+pub use listener::Listener;
 pub use process::{WorkloadError, run_workload};
 pub use serve::{serve, serve_stream};

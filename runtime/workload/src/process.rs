@@ -3,7 +3,6 @@
 use std::{
     fs::File,
     io::{self, Read as _, Write as _},
-    net::TcpListener,
     os::fd::AsFd as _,
     path::{Path, PathBuf},
     process::ExitCode,
@@ -15,6 +14,7 @@ use std::{
 use periapt_helper::{
     Fence, Resident, WorkloadDirectory, WorkloadKind, WorkloadOrder, give_back_what_is_freed,
 };
+use periapt_host_api::workloads::MAX_WORKLOAD_COMPONENT;
 use periapt_sandbox::{
     CompileError, SandboxError,
     workload::{
@@ -25,10 +25,7 @@ use periapt_sandbox::{
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use crate::{calls::PodOutbound, log, serve::serve};
-
-/// The most bytes of a component: a Python one has 40 MB.
-const MAX_COMPONENT: u64 = 128 << 20;
+use crate::{calls::PodOutbound, listener::Listener, log, serve::serve};
 
 /// The time in which a component must be compiled. A Python one takes some seconds.
 const COMPILE_TIME: Duration = Duration::from_secs(120);
@@ -60,7 +57,7 @@ pub enum WorkloadError {
         source: io::Error,
     },
     /// The component has too many bytes.
-    #[error("{}: the component has more than {MAX_COMPONENT} bytes", .0.display())]
+    #[error("{}: the component has more than {MAX_WORKLOAD_COMPONENT} bytes", .0.display())]
     TooLarge(PathBuf),
     /// The system refuses a part of the set-up.
     #[error("the process cannot be set up: {0}")]
@@ -133,9 +130,8 @@ fn run(order: &str) -> Result<u8, WorkloadError> {
     let code = match kind {
         WorkloadKind::Http => {
             let workload = HttpWorkload::new(&engine, &compiled, inputs, budgets)?;
-            let listener = TcpListener::from(io::stdin().as_fd().try_clone_to_owned()?);
-            listener.set_nonblocking(true)?;
-            runtime.block_on(serve_until_told(listener, workload))?;
+            let socket = io::stdin().as_fd().try_clone_to_owned()?;
+            runtime.block_on(async { serve_until_told(Listener::of(socket)?, workload).await })?;
             0
         }
         WorkloadKind::Command => {
@@ -179,8 +175,8 @@ fn failed(path: &Path) -> impl Fn(io::Error) -> WorkloadError + '_ {
 
 fn read(path: &Path, file: File) -> Result<Vec<u8>, WorkloadError> {
     let mut component = Vec::new();
-    file.take(MAX_COMPONENT + 1).read_to_end(&mut component).map_err(failed(path))?;
-    match component.len() as u64 > MAX_COMPONENT {
+    file.take(MAX_WORKLOAD_COMPONENT + 1).read_to_end(&mut component).map_err(failed(path))?;
+    match component.len() as u64 > MAX_WORKLOAD_COMPONENT {
         true => Err(WorkloadError::TooLarge(path.to_owned())),
         false => Ok(component),
     }
@@ -225,8 +221,7 @@ fn inputs(order: WorkloadOrder, log: WorkloadLog, outbound: Arc<dyn Outbound>) -
     }
 }
 
-async fn serve_until_told(listener: TcpListener, workload: HttpWorkload) -> io::Result<()> {
-    let listener = tokio::net::TcpListener::from_std(listener)?;
+async fn serve_until_told(listener: Listener, workload: HttpWorkload) -> io::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let cancel = CancellationToken::new();
     let told = cancel.clone();

@@ -11,12 +11,13 @@ use periapt_helper::Stalling;
 use periapt_sandbox::workload::{HttpWorkload, RequestFailure, ResponseBody};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
-    net::TcpListener,
     sync::Semaphore,
     task::JoinSet,
     time::{sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
+
+use crate::listener::Listener;
 
 /// The connections at a time. Further ones wait in the kernel's queue.
 const MAX_CONNECTIONS: usize = 512;
@@ -37,7 +38,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 type AnswerBody = Either<ResponseBody, Full<Bytes>>;
 
 /// Serves a listener until `cancel`, and lets the requests that run then end.
-pub async fn serve(listener: TcpListener, workload: HttpWorkload, cancel: CancellationToken) {
+pub async fn serve(listener: Listener, workload: HttpWorkload, cancel: CancellationToken) {
     let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let mut connections = JoinSet::new();
     loop {
@@ -51,7 +52,7 @@ pub async fn serve(listener: TcpListener, workload: HttpWorkload, cancel: Cancel
             () = cancel.cancelled() => break,
         };
         match accepted {
-            (Ok(permit), Ok((stream, _))) => {
+            (Ok(permit), Ok(stream)) => {
                 let (workload, cancel) = (workload.clone(), cancel.clone());
                 connections.spawn(async move {
                     serve_stream(stream, workload, cancel).await;

@@ -399,6 +399,61 @@ fn what_cannot_be_run_is_one_clear_error() -> anyhow::Result<()> {
 }
 
 #[test]
+fn files_of_clients_stay_below_the_root_and_within_their_bounds() -> anyhow::Result<()> {
+    let pod = Pod::start()?;
+    let make = |path: &str| {
+        let order = json!({ "action": "make-dirs", "dirs": [{ "path": path, "make-parents": true }] });
+        pod.ask("POST", "/v1/files", &order)
+    };
+    let made = make("/../../a/../b/./c")?;
+    ensure!(made.pointer("/result/0/error").is_none(), "{made}");
+    ensure!(pod.at("root/b/c").is_dir() && !pod.at("b").exists() && !pod.at("a").exists());
+    let listed = pod.ask("GET", "/v1/files?action=list&path=/..", &json!({}))?;
+    ensure!(listed.pointer("/result/0/path") == Some(&json!("/../b")), "{listed}");
+    let read = pod.ask("GET", "/v1/files?action=read&path=/../web.wasm", &json!({}));
+    ensure!(!read.is_ok_and(|read| read.to_string().contains("asm")), "a file of the host was read");
+    // As a sparse file it takes no room on this disk.
+    fs::File::create(pod.at("root/large"))?.set_len(256 << 20)?;
+    let full = push(&pod, "/more", "x")?;
+    ensure!(full.contains("the files of a workload have at most 256 MiB together"), "{full}");
+    ensure!(!pod.at("root/more").exists());
+    fs::remove_file(pod.at("root/large"))?;
+    ensure!(!push(&pod, "/more", "x")?.contains("error") && pod.at("root/more").exists());
+    for number in 0..9 {
+        let made = make(&format!("/{number}/{}", "d/".repeat(1_000)))?;
+        ensure!(made.pointer("/result/0/error").is_none(), "{made}");
+    }
+    make(&format!("/9/{}", "d/".repeat(980)))?;
+    let full = make(&format!("/{}", "e/".repeat(100)))?.to_string();
+    ensure!(full.contains("a workload has at most 10000 files"), "{full}");
+    Ok(())
+}
+
+/// Uploads a file, and returns the answer.
+fn push(pod: &Pod, path: &str, content: &str) -> anyhow::Result<String> {
+    let order = json!({ "action": "write", "files": [{ "path": path }] });
+    let part =
+        |head: &str, body: &str| format!("--b\r\nContent-Disposition: form-data; {head}\r\n\r\n{body}\r\n");
+    let body = [
+        part("name=\"request\"", &order.to_string()),
+        part(&format!("name=\"files\"; filename=\"{path}\""), content),
+        "--b--\r\n".to_owned(),
+    ]
+    .concat();
+    let mut stream = UnixStream::connect(pod.at("socket"))?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    let head = format!(
+        "POST /v1/files HTTP/1.1\r\nHost: web\r\nConnection: close\r\nContent-Type: multipart/form-data; boundary=b\r\n\
+         Content-Length: {}\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(format!("{head}{body}").as_bytes())?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    Ok(answer)
+}
+
+#[test]
 fn workloads_end_with_their_pod_however_it_ends() -> anyhow::Result<()> {
     let mut pod = Pod::start()?;
     pod.runs("command: web")?;

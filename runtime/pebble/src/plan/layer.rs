@@ -9,7 +9,7 @@ use super::{
     check::Check,
     log_target::LogTarget,
     read::{is_default, or_default},
-    service::Service,
+    service::{Override, Service, Startup},
 };
 use crate::limits::PodLimits;
 
@@ -35,6 +35,18 @@ pub struct Layer {
 }
 
 impl Layer {
+    /// Creates a layer of services that are enabled at startup, from their commands by name.
+    pub(crate) fn of_services(services: BTreeMap<String, String>) -> Self {
+        let service = |command| Service {
+            mode: Some(Override::Replace),
+            startup: Some(Startup::Enabled),
+            command,
+            ..Service::default()
+        };
+        let services = services.into_iter().map(|(name, command)| (name, service(command))).collect();
+        Self { services, ..Self::default() }
+    }
+
     /// Reads a layer.
     ///
     /// # Errors

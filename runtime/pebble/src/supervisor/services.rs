@@ -1,15 +1,18 @@
 //! Services as they run.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use jiff::Timestamp;
 
 use super::{Ending, Owner, Supervisor};
 use crate::{
     message::{Account, Exit, PodOutput, ProcessId, Spawn, Stdio, TaskId},
-    plan::{Action, Service, split},
+    plan::{Action, Adding, Layer, Service, split},
     signal::Signal,
 };
+
+/// The label of the layer with the pod's own services.
+const OWN_LAYER: &str = "workloads";
 
 /// The time for which a service must run before it counts as started.
 const OKAY_DELAY: Duration = Duration::from_secs(1);
@@ -19,6 +22,9 @@ const GIVE_UP_DELAY: Duration = Duration::from_secs(5);
 
 /// The lines of output in the log of a task that has failed.
 const SHOWN_LINES: usize = 20;
+
+/// The lines of output that the operator is told of a service that has ended.
+const TOLD_LINES: usize = 3;
 
 /// The exit code of a pod that ends because a service has failed.
 const FAILED_SERVICE: i32 = 10;
@@ -112,6 +118,21 @@ pub(super) fn account(service: &Service) -> Account {
 }
 
 impl Supervisor {
+    /// Starts the pod's own services.
+    pub(super) fn begin(&mut self, services: BTreeMap<String, String>) {
+        let names: Vec<String> = services.keys().cloned().collect();
+        let layer = Layer::of_services(services);
+        let limits = &self.options.limits;
+        if let Err(error) = self.stack.add(OWN_LAYER, layer, Adding::OnTop, limits) {
+            let message = format!("the pod's own services cannot be run: {error}");
+            return self.warnings.add(self.now.date, &message, limits);
+        }
+        // No task waits for them, so that one that ends at once pauses and starts again.
+        for name in names {
+            self.spawn_service(&name, Vec::new());
+        }
+    }
+
     /// Starts a service for a task.
     pub(super) fn start_service(&mut self, name: &str, task: TaskId) {
         if self.ending.is_some() {
@@ -177,7 +198,10 @@ impl Supervisor {
     pub(super) fn service_spawn_failed(&mut self, name: &str, of: ProcessId, message: &str) {
         let Some(state) = self.ended(name, of) else { return };
         match state {
-            State::Starting { tasks, .. } if tasks.is_empty() => self.back_off(name),
+            State::Starting { tasks, .. } if tasks.is_empty() => {
+                self.outputs.push(PodOutput::ServiceEnded(name.to_owned(), message.to_owned()));
+                self.back_off(name);
+            }
             State::Starting { tasks, .. } => {
                 self.set_state(name, State::Stopped { failed: true });
                 self.fail(tasks, &format!("cannot start service: {message}"));
@@ -232,7 +256,10 @@ impl Supervisor {
                 }
             }
             State::Starting { since, .. } | State::Running { since, .. } => {
-                self.react(name, since, exit.code)
+                let output = self.logs.tail(name, TOLD_LINES).join("\n");
+                let reason = format!("it ended with code {}; its last output: {output:?}", exit.code);
+                self.outputs.push(PodOutput::ServiceEnded(name.to_owned(), reason));
+                self.react(name, since, exit.code);
             }
             State::Stopping { then, tasks, .. } => {
                 self.set_state(name, State::Stopped { failed: false });

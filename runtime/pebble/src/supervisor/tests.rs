@@ -25,6 +25,8 @@ struct Pod {
     signals: Vec<(ProcessId, Signal)>,
     probes: Vec<(ProbeId, Probe)>,
     others: Vec<PodOutput>,
+    /// What the operator is told of services that ended.
+    told: Vec<String>,
     /// The time of each start.
     starts: Vec<Duration>,
 }
@@ -50,6 +52,7 @@ impl Pod {
             signals: Vec::new(),
             probes: Vec::new(),
             others: Vec::new(),
+            told: Vec::new(),
             starts: Vec::new(),
         };
         pod.add(yaml).unwrap();
@@ -72,6 +75,7 @@ impl Pod {
                 }
                 PodOutput::Signal(process, signal) => self.signals.push((process, signal)),
                 PodOutput::Probe(id, probe, _) => self.probes.push((id, probe)),
+                PodOutput::ServiceEnded(name, reason) => self.told.push(format!("{name}: {reason}")),
                 other => self.others.push(other),
             }
         }
@@ -236,6 +240,32 @@ fn pauses_grow_to_a_limit_and_begin_anew_after_a_long_run() {
     pod.seconds(1.2);
     let pause = (*pod.starts.last().unwrap() - ended).as_secs_f64();
     assert!((1.0..=1.1).contains(&pause), "{pause}");
+}
+
+#[test]
+fn services_of_the_pods_own_run_from_its_start_and_layers_go_over_them() {
+    let mut pod = Pod::new("");
+    pod.input(PodInput::Begin([("web".to_owned(), "web".to_owned())].into()));
+    assert_eq!(pod.commands(), ["web"]);
+    let plan = pod.result(PodRequest::Plan);
+    let plan = plan.as_str().unwrap();
+    assert!(plan.contains("\"web\"") && plan.contains("enabled"), "{plan}");
+    // Even one that ends at once is started again, and the operator is told why.
+    let process = pod.process("web");
+    pod.input(PodInput::Wrote(process, b"no such\x1bfile\n".to_vec()));
+    pod.exit("web", 1);
+    assert_eq!(pod.told, [r#"web: it ended with code 1; its last output: "no such\u{1b}file""#]);
+    assert_eq!(pod.current("web"), "backoff");
+    pod.seconds(1.0);
+    assert_eq!(pod.commands(), ["web"]);
+    pod.seconds(2.0);
+    pod.add("services: {web: {override: merge, environment: {X: y}}}").unwrap();
+    let replan = pod.act(ServicesAction::Replan, &[]);
+    pod.exit("web", 0);
+    pod.seconds(2.0);
+    assert_eq!(pod.status(&replan), "Done");
+    assert_eq!(pod.running.values().next().unwrap().environment["X"], "y");
+    assert_eq!(pod.told.len(), 1, "an end that was asked for is no news");
 }
 
 #[test]

@@ -22,7 +22,8 @@ use super::{
     query::Query,
 };
 use crate::files::{
-    FileError, Listing, Ownership, Parents, Place, list, make_directory, permissions, remove, remove_all,
+    FileError, Listing, Ownership, Parents, Place, Room, list, make_directory, permissions, remove,
+    remove_all,
 };
 
 /// The most paths of one request.
@@ -134,7 +135,10 @@ pub(super) async fn act(
     let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     if let Ok(boundary) = multer::parse_boundary(kind) {
         return match state.transfers.clone().try_acquire_owned() {
-            Ok(permit) => upload::write(state.root.clone(), boundary, body, permit).await,
+            Ok(permit) => match state.room().await {
+                Ok(room) => upload::write(state.root.clone(), room, boundary, body, permit).await,
+                Err(refusal) => refused(refusal),
+            },
             Err(_) => refused(PodRefusal::busy("too many files are on their way; try again later")),
         };
     }
@@ -148,6 +152,13 @@ pub(super) async fn act(
     if order.dirs.len() > MAX_PATHS || order.paths.len() > MAX_PATHS {
         return refused(PodRefusal::bad(format!("must specify at most {MAX_PATHS} paths")));
     }
+    let mut room = match order.action.as_str() {
+        "make-dirs" => match state.room().await {
+            Ok(room) => room,
+            Err(refusal) => return refused(refusal),
+        },
+        _ => None,
+    };
     let root = state.root.clone();
     let done = match order.action.as_str() {
         "make-dirs" if order.dirs.is_empty() => {
@@ -156,7 +167,10 @@ pub(super) async fn act(
         "remove" if order.paths.is_empty() => {
             return refused(PodRefusal::bad("must specify one or more paths"));
         }
-        "make-dirs" => blocking(move || Ok(order.dirs.into_iter().map(|it| made(&root, it)).collect())).await,
+        "make-dirs" => {
+            blocking(move || Ok(order.dirs.into_iter().map(|it| made(&root, room.as_mut(), it)).collect()))
+                .await
+        }
         "remove" => {
             blocking(move || Ok(order.paths.into_iter().map(|it| removed(&root, &it)).collect())).await
         }
@@ -168,10 +182,11 @@ pub(super) async fn act(
     }
 }
 
-fn made(root: &std::path::Path, directory: Directory) -> Value {
+fn made(root: &std::path::Path, room: Option<&mut Room>, directory: Directory) -> Value {
     let Directory { path, make_parents, permissions: mode, user_id, user, group_id, group } = directory;
     let result = (|| {
         let place = Place::of(root, &path)?;
+        room.map_or(Ok(()), |room| room.place(&path))?;
         let mode = permissions(&mode, 0o755)?;
         let owner = Ownership { user_id, user, group_id, group }.resolve(root)?;
         make_directory(&place, mode, owner, if make_parents { Parents::Make } else { Parents::Require })

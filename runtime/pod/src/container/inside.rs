@@ -1,6 +1,7 @@
 //! The pod's process inside of the namespaces.
 
 use std::{
+    collections::BTreeMap,
     io::{self, BufRead as _, BufReader, Write as _},
     os::unix::net::UnixStream,
     process::ExitCode,
@@ -23,6 +24,7 @@ use super::{
 use crate::{
     connection::Callers,
     driver::SEARCH_PATH,
+    network::Network,
     options::PodError,
     pod::{Listeners, Served, serve},
     probe::Names,
@@ -143,7 +145,8 @@ fn run(order: &Order, container: Container, control: &mut UnixStream) -> Result<
             keeper: None,
             driver: Box::new(driver),
             callers: Callers::Owner(order.owner),
-            names: Names::OfHosts,
+            services: BTreeMap::new(),
+            network: Network::System(Names::OfHosts),
             search_path,
         };
         serve(served, cancel, || {

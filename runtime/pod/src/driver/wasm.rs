@@ -4,7 +4,7 @@
 use std::{
     collections::BTreeMap,
     io,
-    net::{IpAddr, TcpListener},
+    net::{IpAddr, SocketAddr, TcpListener},
     os::{
         fd::{AsRawFd, OwnedFd, RawFd},
         unix::{net::UnixStream, process::CommandExt as _},
@@ -25,6 +25,14 @@ use rustix::{
 use tokio::sync::mpsc;
 
 use super::{Driver, Plain, Streams};
+use crate::{
+    files::FileBounds,
+    network::{Network, PortSockets},
+    probe::Names,
+};
+
+/// The bounds on the files of a workload, which are on the disk of the host.
+const FILE_BOUNDS: FileBounds = FileBounds { bytes: 256 << 20, files: 10_000 };
 
 /// The options of the driver.
 #[derive(Debug, Clone)]
@@ -37,10 +45,19 @@ pub struct WasmOptions {
     pub workloads: BTreeMap<String, WasmWorkload>,
     /// Other directories that workloads read.
     pub directories: Vec<WorkloadDirectory>,
-    /// The address on which servers listen.
-    pub listen: IpAddr,
+    /// The place where servers listen.
+    pub listen: WasmListen,
     /// The limits of each workload.
     pub limits: WorkloadLimits,
+}
+
+/// The place where servers listen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WasmListen {
+    /// An address of the host.
+    Address(IpAddr),
+    /// Sockets in this directory, which this user alone may enter: the pod alone reaches them.
+    Directory(PathBuf),
 }
 
 /// A workload as a charm declares it.
@@ -56,16 +73,30 @@ pub struct WasmWorkload {
 #[derive(Debug)]
 pub struct Wasm {
     options: WasmOptions,
+    ports: Ports,
     processes: Plain,
     /// The way for the sockets on which workloads call other units.
     calls: Option<mpsc::UnboundedSender<OwnedFd>>,
 }
 
+/// The ports of servers.
+#[derive(Debug)]
+enum Ports {
+    Tcp(IpAddr),
+    Private(PortSockets),
+}
+
 impl Wasm {
-    /// Creates the driver.
-    #[must_use]
-    pub fn new(options: WasmOptions) -> Self {
-        Self { options, processes: Plain::new(), calls: None }
+    /// Creates the driver, and the network that servers listen in.
+    pub(crate) fn new(options: WasmOptions) -> io::Result<(Self, Network)> {
+        let (ports, network) = match &options.listen {
+            WasmListen::Address(address) => (Ports::Tcp(*address), Network::System(Names::OfSystem)),
+            WasmListen::Directory(directory) => {
+                let sockets = PortSockets::open(directory)?;
+                (Ports::Private(sockets.clone()), Network::Private(sockets))
+            }
+        };
+        Ok((Self { options, ports, processes: Plain::new(), calls: None }, network))
     }
 
     /// Returns the workload of a command's first word.
@@ -89,17 +120,27 @@ impl Wasm {
         }
     }
 
-    fn listen(&self, port: u16) -> Result<TcpListener, String> {
-        let listener =
-            TcpListener::bind((self.options.listen, port)).map_err(|error| match error.kind() {
-                io::ErrorKind::AddrInUse => format!("port {port} is taken"),
-                _ => format!("cannot listen on port {port}: {error}"),
-            })?;
-        // Its connections inherit the option: a response in pieces waits for no acknowledgement. Behind its fence the
-        // workload cannot set it.
-        set_tcp_nodelay(&listener, true).map_err(|error| format!("cannot listen on port {port}: {error}"))?;
-        Ok(listener)
+    fn listen(&self, port: u16) -> Result<OwnedFd, String> {
+        match &self.ports {
+            Ports::Tcp(address) => listen_on((*address, port).into()).map(Into::into),
+            Ports::Private(sockets) => {
+                let listener = sockets.listen(port);
+                listener.map(Into::into).map_err(|error| format!("cannot listen on port {port}: {error}"))
+            }
+        }
     }
+}
+
+fn listen_on(address: SocketAddr) -> Result<TcpListener, String> {
+    let port = address.port();
+    let listener = TcpListener::bind(address).map_err(|error| match error.kind() {
+        io::ErrorKind::AddrInUse => format!("port {port} is taken"),
+        _ => format!("cannot listen on port {port}: {error}"),
+    })?;
+    // Its connections inherit the option: a response in pieces waits for no acknowledgement. Behind its fence the
+    // workload cannot set it.
+    set_tcp_nodelay(&listener, true).map_err(|error| format!("cannot listen on port {port}: {error}"))?;
+    Ok(listener)
 }
 
 /// Returns the reason why a workload cannot be run in the way that a client asks for.
@@ -132,6 +173,10 @@ impl Driver for Wasm {
         self.options.root.clone()
     }
 
+    fn file_bounds(&self) -> Option<FileBounds> {
+        Some(FILE_BOUNDS)
+    }
+
     fn spawn(&mut self, process: ProcessId, spawn: &Spawn, streams: Streams) -> Result<(), String> {
         let name = spawn.command.first().ok_or("the command is empty")?;
         let workload = self.workload(name)?;
@@ -148,7 +193,7 @@ impl Driver for Wasm {
         let order = order.ok_or("the environment and the arguments are too large")?;
         let Streams { stdin, stdout, stderr, .. } = streams;
         let stdin = match workload.http {
-            Some(port) => self.listen(port)?.into(),
+            Some(port) => self.listen(port)?,
             None => stdin,
         };
         let Program { path, arguments, environment } = &self.options.program;
@@ -203,18 +248,11 @@ mod tests {
 
     #[test]
     fn connections_of_a_server_send_at_once() {
-        let driver = Wasm::new(WasmOptions {
-            program: Program { path: "/nonexistent".into(), arguments: Vec::new(), environment: Vec::new() },
-            root: "/nonexistent".into(),
-            workloads: BTreeMap::new(),
-            directories: Vec::new(),
-            listen: Ipv4Addr::LOCALHOST.into(),
-            limits: WorkloadLimits::default(),
-        });
-        let listener = driver.listen(0).unwrap();
+        let listen = |port: u16| listen_on((Ipv4Addr::LOCALHOST, port).into());
+        let listener = listen(0).unwrap();
         let _client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         assert!(listener.accept().unwrap().0.nodelay().unwrap());
         let port = listener.local_addr().unwrap().port();
-        assert_eq!(driver.listen(port).unwrap_err(), format!("port {port} is taken"));
+        assert_eq!(listen(port).unwrap_err(), format!("port {port} is taken"));
     }
 }

@@ -19,7 +19,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Returns the place of an absolute path.
+    /// Returns the place of an absolute path. Below a root that is not the system's own, `..` never leads above the root.
     pub(crate) fn of(root: &Path, path: &str) -> Result<Self, FileError> {
         let Some(below) = path.strip_prefix('/') else {
             return Err(FileError::other(format!("paths must be absolute, got {path:?}")));
@@ -29,8 +29,28 @@ impl Place {
                 "paths must be at most {MAX_PATH} bytes without a null byte"
             )));
         }
-        Ok(Self { shown: path.to_owned(), path: root.join(below.trim_start_matches('/')) })
+        let path = path.to_owned();
+        match root.parent() {
+            // The system resolves the path, with the links in it.
+            None => Ok(Self { shown: path.clone(), path: root.join(below.trim_start_matches('/')) }),
+            Some(_) => Ok(Self { path: root.join(resolved(&path)), shown: path }),
+        }
     }
+}
+
+/// Resolves `.` and `..` by the words of a path alone. The root of a workload has no links, which only a client could make.
+fn resolved(path: &str) -> PathBuf {
+    let mut parts = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop();
+            }
+            other => parts.push(other),
+        }
+    }
+    parts.into_iter().collect()
 }
 
 /// The owner of a new file.
@@ -69,4 +89,24 @@ pub(crate) fn permissions(text: &str, default: u32) -> Result<u32, FileError> {
     let is_octal = text.len() == 3 && text.bytes().all(|digit| (b'0'..=b'7').contains(&digit));
     let mode = u32::from_str_radix(text, 8).ok().filter(|_| is_octal);
     mode.ok_or_else(|| FileError::other(format!("mode must be a 3-digit octal string, got {text:?}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_stays_below_a_root_of_its_own() {
+        for (path, below) in [
+            ("/", "/root"),
+            ("//a/./b/", "/root/a/b"),
+            ("/../../etc/passwd", "/root/etc/passwd"),
+            ("/a/../../../b", "/root/b"),
+            ("/a/..b/...", "/root/a/..b/..."),
+        ] {
+            assert_eq!(Place::of(Path::new("/root"), path).unwrap().path, Path::new(below), "{path}");
+        }
+        assert_eq!(Place::of(Path::new("/"), "/a/../b").unwrap().path, Path::new("/a/../b"));
+        Place::of(Path::new("/root"), "a").unwrap_err();
+    }
 }

@@ -7,7 +7,7 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 use periapt_sandbox::workload::{
     HttpWorkload, NoOutbound, RequestBudgets, WorkloadEngine, WorkloadInputs, WorkloadLog, WorkloadPool,
 };
-use periapt_workload::{serve, serve_stream};
+use periapt_workload::{Listener, serve, serve_stream};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream},
     net::{TcpListener, TcpStream},
@@ -141,7 +141,7 @@ async fn a_server_that_is_told_to_end_completes_its_requests() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let cancel = CancellationToken::new();
-    let server = tokio::spawn(serve(listener, workload(), cancel.clone()));
+    let server = tokio::spawn(serve(Listener::Tcp(listener), workload(), cancel.clone()));
     let idle = TcpStream::connect(address).await.unwrap();
     let mut asked = TcpStream::connect(address).await.unwrap();
     asked.write_all(b"GET /long-nap HTTP/1.1\r\nHost: w\r\n\r\n").await.unwrap();

@@ -13,7 +13,7 @@ use periapt_helper::{Program, Resident, WorkloadLimits, give_back_what_is_freed}
 use periapt_host_api::storage::parse_size;
 use periapt_pod::{
     ContainerError, ContainerLimits, ContainerOptions, ContainerProgram, DriverKind, MountAccess,
-    MountedDirectory, PodError, PodOptions, WasmOptions, WasmWorkload,
+    MountedDirectory, PodError, PodOptions, WasmListen, WasmOptions, WasmWorkload,
 };
 
 use crate::{
@@ -57,12 +57,17 @@ pub(crate) struct Pod {
     /// Accept a driver that isolates nothing: its processes can do all that this user can
     #[arg(long)]
     i_know_that_nothing_is_isolated: bool,
-    /// A workload of the driver wasm: its name, its component's file and the port of a server; may be repeated
+    /// A workload of the driver wasm: its name, its component's file and the port of a server; may be repeated. A colon at
+    /// the end is the end of the file's path
     #[arg(long = "workload", value_name = "NAME=FILE[:PORT]")]
     workloads: Vec<DeclaredWorkload>,
     /// The address on which servers of the driver wasm listen
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     listen: IpAddr,
+    /// A directory, which this user alone may enter, for the sockets on which servers of the driver wasm listen instead: this
+    /// pod alone reaches them
+    #[arg(long, value_name = "DIR", conflicts_with = "listen")]
+    ports: Option<PathBuf>,
     #[command(flatten)]
     container: Container,
 }
@@ -80,8 +85,11 @@ impl FromStr for DeclaredWorkload {
     fn from_str(text: &str) -> std::result::Result<Self, Self::Err> {
         let parts = text.split_once('=').filter(|(name, file)| !name.is_empty() && !file.is_empty());
         let (name, file) = parts.ok_or("it must be NAME=FILE or NAME=FILE:PORT")?;
-        let port = file.rsplit_once(':').and_then(|(file, port)| Some((file, port.parse().ok()?)));
-        let (file, http) = port.map_or((file, None), |(file, port)| (file, Some(port)));
+        let (file, http) = match file.rsplit_once(':') {
+            Some((file, "")) => (file, None),
+            Some((named, port)) => port.parse().map_or((file, None), |port| (named, Some(port))),
+            None => (file, None),
+        };
         Ok(Self { name: name.to_owned(), workload: WasmWorkload { component: file.into(), http } })
     }
 }
@@ -170,7 +178,10 @@ fn driver(pod: &Pod) -> Result<DriverKind> {
             root: absolute(root.clone())?,
             workloads: workloads(&pod.workloads)?,
             directories: Vec::new(),
-            listen: pod.listen,
+            listen: match &pod.ports {
+                Some(directory) => WasmListen::Directory(absolute(directory.clone())?),
+                None => WasmListen::Address(pod.listen),
+            },
             limits: WorkloadLimits::default(),
         }))),
         (other, _) => Err(Failure::misused(format!(

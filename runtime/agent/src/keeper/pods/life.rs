@@ -86,9 +86,9 @@ async fn serve(
             tracing::info!(unit = %pod.0, container = %pod.1, boot_id, "a pod listens");
             boots.send_modify(|boots| boots.listens(pod, boot_id));
         }
-        Ok(Ok(Some(PodEvent::Dial(..)))) => {
+        Ok(Ok(Some(PodEvent::Dial(..) | PodEvent::ServiceEnded { .. }))) => {
             process.kill().await;
-            return Some("it asks for a connection before it listens".to_owned());
+            return Some("it speaks before it listens".to_owned());
         }
         Ok(Ok(None)) => return Some(process.gone().await),
         Ok(Err(error)) => {
@@ -111,6 +111,10 @@ async fn serve(
                 // Without a place in the queue, the stream ends here, which refuses the call.
                 Ok(Some(PodEvent::Dial(order, stream))) => {
                     let _ = dials.try_send(PodDial { unit: pod.0.clone(), order, stream });
+                }
+                Ok(Some(PodEvent::ServiceEnded { service, reason })) => {
+                    let (unit, container) = pod;
+                    tracing::warn!(%unit, %container, service, reason, "a service of a workload ended");
                 }
                 Ok(None) => return Some(process.gone().await),
                 Err(error) => {

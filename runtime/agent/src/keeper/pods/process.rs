@@ -55,6 +55,13 @@ pub(crate) enum PodEvent {
     Ready(String),
     /// A workload asks for a connection, and waits for an answer on this end of a stream.
     Dial(DialOrder, OwnedFd),
+    /// A service ended by itself.
+    ServiceEnded {
+        /// The service.
+        service: String,
+        /// The reason in words.
+        reason: String,
+    },
 }
 
 impl PodProgram {
@@ -86,6 +93,9 @@ impl PodProcess {
             if let Some(line) = reports.line()? {
                 return match serde_json::from_slice(&line)? {
                     PodReport::Ready { boot_id } => Ok(Some(PodEvent::Ready(boot_id))),
+                    PodReport::ServiceEnded { service, reason } => {
+                        Ok(Some(PodEvent::ServiceEnded { service, reason }))
+                    }
                     PodReport::Dial(order) => {
                         let stream = reports.descriptor();
                         let stream =

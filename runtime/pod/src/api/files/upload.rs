@@ -16,7 +16,7 @@ use tokio::{sync::OwnedSemaphorePermit, time::timeout};
 use super::{MAX_PATHS, blocking};
 use crate::{
     api::answer::{refused, sync},
-    files::{FileError, Ownership, Parents, Place, Upload, permissions},
+    files::{FileError, Ownership, Parents, Place, Room, Upload, permissions},
 };
 
 /// The most bytes of one upload.
@@ -60,6 +60,7 @@ struct NewFile {
 /// Writes the files of an upload.
 pub(super) async fn write(
     root: PathBuf,
+    mut room: Option<Room>,
     boundary: String,
     body: Body,
     permit: OwnedSemaphorePermit,
@@ -68,7 +69,7 @@ pub(super) async fn write(
     let constraints = Constraints::new().size_limit(limit);
     let mut stream = body.into_data_stream();
     let mut form = Multipart::with_constraints(&mut stream, boundary, constraints);
-    let result = written(&root, &mut form).await;
+    let result = written(&root, room.as_mut(), &mut form).await;
     drop(form);
     drain(&mut stream).await;
     drop(permit);
@@ -90,7 +91,11 @@ async fn drain(stream: &mut BodyDataStream) {
     }
 }
 
-async fn written(root: &std::path::Path, form: &mut Multipart<'_>) -> Result<Vec<Value>, PodRefusal> {
+async fn written(
+    root: &std::path::Path,
+    mut room: Option<&mut Room>,
+    form: &mut Multipart<'_>,
+) -> Result<Vec<Value>, PodRefusal> {
     let order = match part(form).await? {
         Some(field) if field.name() == Some("request") => order(field).await?,
         _ => return Err(PodRefusal::bad("the first part must be named \"request\"")),
@@ -111,7 +116,7 @@ async fn written(root: &std::path::Path, form: &mut Multipart<'_>) -> Result<Vec
         let Some(file) = files.get(path.as_str()) else {
             return Err(PodRefusal::bad(format!("no metadata for path {path:?}")));
         };
-        let result = content(root, (*file).clone(), field).await?;
+        let result = content(root, room.as_deref_mut(), (*file).clone(), field).await?;
         results.insert(path, result);
     }
     let missing = || Err(FileError::other("no content for this path"));
@@ -162,29 +167,36 @@ async fn order(mut field: Field<'_>) -> Result<Order, PodRefusal> {
 /// Writes one file. The content of a file that is refused is read to its end, so that the client hears of it.
 async fn content(
     root: &std::path::Path,
+    mut room: Option<&mut Room>,
     file: NewFile,
     mut field: Field<'_>,
 ) -> Result<Result<(), FileError>, PodRefusal> {
     let root = root.to_owned();
-    let mut upload = blocking(move || {
+    let mut upload = match room.as_deref_mut().map_or(Ok(()), |room| room.place(&file.path)) {
+        Ok(()) => begun(root, file).await,
+        Err(error) => Err(error),
+    };
+    while let Some(bytes) = piece(&mut field).await? {
+        let fits = room.as_deref_mut().map_or(Ok(()), |room| room.bytes(bytes.len()));
+        upload = match (upload, fits) {
+            (Ok(mut open), Ok(())) => blocking(move || open.write(&bytes).map(|()| open)).await,
+            (Err(error), _) | (Ok(_), Err(error)) => Err(error),
+        };
+    }
+    Ok(match upload {
+        Ok(open) => blocking(move || open.finish()).await,
+        Err(error) => Err(error),
+    })
+}
+
+/// Begins a file.
+async fn begun(root: PathBuf, file: NewFile) -> Result<Upload, FileError> {
+    blocking(move || {
         let NewFile { path, make_dirs, permissions: mode, user_id, user, group_id, group } = file;
         let place = Place::of(&root, &path)?;
         let mode = permissions(&mode, 0o644)?;
         let owner = Ownership { user_id, user, group_id, group }.resolve(&root)?;
         Upload::begin(&place, mode, owner, if make_dirs { Parents::Make } else { Parents::Require })
     })
-    .await;
-    while let Some(bytes) = piece(&mut field).await? {
-        if let Ok(open) = upload {
-            upload = blocking(move || {
-                let mut open = open;
-                open.write(&bytes).map(|()| open)
-            })
-            .await;
-        }
-    }
-    Ok(match upload {
-        Ok(open) => blocking(move || open.finish()).await,
-        Err(error) => Err(error),
-    })
+    .await
 }
