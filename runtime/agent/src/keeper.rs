@@ -75,7 +75,7 @@ use identity::AgentIdentity;
 use ingress::IngressHost;
 use metrics_listener::MetricsListener;
 use model::{ModelKeeper, Shared};
-use pods::PodProgram;
+use pods::{PodFiles, PodProgram, PodStarter};
 use process::Processes;
 use replacement::Replacement;
 
@@ -256,12 +256,13 @@ impl AgentService {
             self.engine,
             self.options.compiling,
         ));
-        let pods = self.options.pods.clone().map(|arguments| {
-            let ChildProgram { path, mut environment, .. } = self.options.program.clone();
-            // A pod has no client's data, which the program would look for in its user's home.
-            environment.push(("HOME".into(), "/".into()));
-            Arc::new(PodProgram { path, arguments, environment })
-        });
+        pods::forget_earlier(&directories);
+        let ChildProgram { path, pod: arguments, mut environment, .. } = self.options.program.clone();
+        // A pod has no client's data, which the program would look for in its user's home.
+        environment.push(("HOME".into(), "/".into()));
+        let program = PodProgram { path, arguments, environment };
+        let files = Arc::clone(&charms) as Arc<dyn PodFiles>;
+        let pods = Arc::new(PodStarter::new(program, self.options.pods, files, directories.pods()));
         let shared = Arc::new(Shared {
             agent: self.options.name.clone(),
             controller,

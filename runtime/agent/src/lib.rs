@@ -19,6 +19,8 @@ pub use helper::run_compile_helper;
 pub use keeper::{
     AgentError, AgentService, AgentState, ControllerProbe, DirectoryError, Handle, IdentityError, LeaseKeeper,
 };
-pub use options::{ChildProgram, CompileLimits, HookCapacity, Options};
+pub use options::{
+    ChildProgram, CompileLimits, ContainerDriver, HookCapacity, Options, PodDrivers, WorkloadDriver,
+};
 pub use protocol::LinkError;
 pub use runner::{RunnerError, run_runner};

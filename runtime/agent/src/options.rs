@@ -35,11 +35,10 @@ pub struct Options {
     pub availability_zone: String,
     /// The tags that `constraints` match to place units on the agent.
     pub tags: BTreeSet<TagName>,
-    /// The program of the runners and compile helpers.
+    /// The program of the agent's other processes.
     pub program: ChildProgram,
-    /// The arguments of `program` for the process of a pod, which runs a container of a unit; none: the agent runs no
-    /// workloads.
-    pub pods: Option<Vec<OsString>>,
+    /// The drivers of pods.
+    pub pods: PodDrivers,
     /// The limits on concurrent hooks of one model on this agent.
     pub hooks: HookCapacity,
     /// The time without due work after which a runner ends. It starts again when work is due.
@@ -86,7 +85,30 @@ impl HookCapacity {
     }
 }
 
-/// The program for runners and compile helpers. With the arguments here it calls [`crate::run_runner`] or
+/// The drivers of an agent's pods, by what runs in them. An agent runs nothing that it has no driver for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PodDrivers {
+    /// The driver of containers.
+    pub containers: Option<ContainerDriver>,
+    /// The driver of WebAssembly workloads.
+    pub workloads: Option<WorkloadDriver>,
+}
+
+/// The drivers of containers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ContainerDriver {
+    /// Processes of the agent's own user, without isolation, for tests.
+    Plain,
+}
+
+/// The drivers of WebAssembly workloads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WorkloadDriver {
+    /// Components in the engine's sandbox, each in a process of its own behind the system's fence.
+    Wasm,
+}
+
+/// The program for runners, compile helpers and pods. With the first two arguments it calls [`crate::run_runner`] or
 /// [`crate::run_compile_helper`].
 #[derive(Debug, Clone)]
 pub struct ChildProgram {
@@ -96,7 +118,9 @@ pub struct ChildProgram {
     pub runner: Vec<OsString>,
     /// The arguments for a compile helper.
     pub compile_helper: Vec<OsString>,
-    /// The whole environment of both. They see no other variables of the agent.
+    /// The arguments for a pod of this agent, before those of its driver.
+    pub pod: Vec<OsString>,
+    /// The whole environment of all. They see no other variables of the agent.
     pub environment: Vec<(OsString, OsString)>,
 }
 
@@ -143,7 +167,7 @@ impl Options {
             availability_zone: String::new(),
             tags: BTreeSet::new(),
             program,
-            pods: None,
+            pods: PodDrivers::default(),
             hooks: HookCapacity::of_this_host(),
             idle_after: Duration::from_secs(60),
             compiling: CompileLimits::default(),

@@ -8,7 +8,10 @@ use std::{
 };
 
 use clap::{Args, Subcommand};
-use periapt_agent::{AgentError, ChildProgram, ControllerProbe, IdentityError, Options};
+use periapt_agent::{
+    AgentError, ChildProgram, ContainerDriver, ControllerProbe, IdentityError, Options, PodDrivers,
+    WorkloadDriver,
+};
 use periapt_client::Addresses;
 use periapt_helper::{Resident, WORKLOAD_VARIABLE, give_back_what_is_freed};
 use periapt_host_api::{AgentName, TagName, agent::JoinText};
@@ -119,15 +122,16 @@ pub(crate) struct Run {
     /// Keep this program: `periapt upgrade-controller` does not replace it
     #[arg(long)]
     keep_program: bool,
-    /// The way in which the agent runs the containers that charms declare: plain. By default it runs none, and charms
-    /// see containers that have not started
-    #[arg(long, value_name = "DRIVER")]
-    workloads: Option<String>,
+    /// The drivers of the software beside units: wasm runs the WebAssembly workloads that charms declare in x-periapt,
+    /// plain runs containers. They are separated by commas, or the option is repeated. By default the agent runs none, and
+    /// charms see containers that have not started
+    #[arg(long, value_name = "DRIVER[,DRIVER...]", value_delimiter = ',')]
+    workloads: Vec<String>,
     /// An address of this machine on which the open ports of its units' workloads are reached once they are exposed; those
     /// of --address, or of its interfaces, by default. May be repeated
     #[arg(long = "listen-address", value_name = "ADDRESS", requires = "workloads")]
     listen_addresses: Vec<IpAddr>,
-    /// Accept a way that isolates nothing: workloads can do all that the agent's user can. For tests
+    /// Accept a driver that isolates nothing: its containers can do all that the agent's user can. For tests
     #[arg(long, requires = "workloads")]
     i_know_that_nothing_is_isolated: bool,
     /// The format of the log, if not that of $PERIAPT_LOG_FORMAT or text
@@ -175,7 +179,7 @@ impl Run {
 
     async fn serve(self) -> Result<()> {
         give_back_what_is_freed(Resident::open());
-        let pods = self.pod_arguments()?;
+        let pods = self.pod_drivers()?;
         let data = match self.data {
             Some(data) => data,
             None => crate::data::DataDir::from_environment()?.path().join("agents").join(self.name.as_str()),
@@ -231,23 +235,27 @@ impl Run {
 }
 
 impl Run {
-    /// Returns the arguments of the agent's pods; none if it runs no workloads.
-    fn pod_arguments(&self) -> Result<Option<Vec<OsString>>> {
-        let accepted = "--i-know-that-nothing-is-isolated";
-        match self.workloads.as_deref() {
-            None => Ok(None),
-            Some("plain") if self.i_know_that_nothing_is_isolated => {
-                let arguments = ["agent", "pod", "--keeper", "--driver", "plain", accepted];
-                Ok(Some(arguments.map(OsString::from).into()))
+    /// Returns the drivers of the agent's pods.
+    fn pod_drivers(&self) -> Result<PodDrivers> {
+        let mut drivers = PodDrivers::default();
+        for driver in &self.workloads {
+            match driver.as_str() {
+                "wasm" => drivers.workloads = Some(WorkloadDriver::Wasm),
+                "plain" if self.i_know_that_nothing_is_isolated => {
+                    drivers.containers = Some(ContainerDriver::Plain);
+                }
+                "plain" => {
+                    return Err(with_source(PodError::NoIsolation("plain"))
+                        .with_hint("for a test, add --i-know-that-nothing-is-isolated"));
+                }
+                other => {
+                    return Err(Failure::misused(format!(
+                        "there is no driver {other:?} for the workloads of charms: there are wasm and plain"
+                    )));
+                }
             }
-            Some("plain") => {
-                Err(with_source(PodError::NoIsolation("plain"))
-                    .with_hint(format!("for a test, add {accepted}")))
-            }
-            Some(other) => Err(Failure::misused(format!(
-                "there is no driver {other:?} for the workloads of charms: the only one is plain"
-            ))),
         }
+        Ok(drivers)
     }
 }
 
@@ -264,6 +272,7 @@ fn own_program(log_format: Option<LogFormat>) -> ChildProgram {
         path: program::FILE.into(),
         runner: arguments("runner"),
         compile_helper: arguments("compile-helper"),
+        pod: ["agent", "pod", "--keeper"].map(OsString::from).into(),
         environment: environment_of_processes(log_format),
     }
 }

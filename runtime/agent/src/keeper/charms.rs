@@ -3,12 +3,13 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs, io,
-    path::Path,
+    path::{Path, PathBuf},
     sync::Arc,
 };
 
+use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
-use periapt_host_api::{Digest, ErrorCode, Refusal};
+use periapt_host_api::{Digest, ErrorCode, Refusal, workloads::MAX_WORKLOAD_COMPONENT};
 use periapt_sandbox::CompatibilityHash;
 use tokio::sync::Mutex as AsyncMutex;
 
@@ -16,6 +17,7 @@ use super::{
     compile::Compile,
     controller::{Controller, ControllerError},
     directories::Directories,
+    pods::PodFiles,
     temporary,
 };
 use crate::{options::CompileLimits, protocol::ReadyCharm};
@@ -126,6 +128,18 @@ impl<C: Controller> Charms<C> {
         Ok(())
     }
 
+    /// Returns the path of a workload's component in a charm, which is fetched first if needed. No process writes to a
+    /// charm's files.
+    async fn workload(&self, digest: Digest, path: &str) -> Result<PathBuf, CharmError> {
+        self.put_in_place(digest).await?;
+        let component = self.directories.charm(&digest).join(path);
+        let found = tokio::fs::symlink_metadata(&component).await?;
+        match found.is_file() && found.len() <= MAX_WORKLOAD_COMPONENT {
+            true => Ok(component),
+            false => Err(CharmError::refused(format!("{path} is no component of a workload"))),
+        }
+    }
+
     fn known(&self, digest: Digest) -> Arc<Known> {
         let mut known = self.known.lock();
         Arc::clone(known.entry(digest).or_default())
@@ -200,6 +214,15 @@ impl<C: Controller> Charms<C> {
             Ok(())
         })
         .await
+    }
+}
+
+impl<C: Controller> PodFiles for Charms<C> {
+    fn component<'a>(&'a self, charm: Digest, path: &'a str) -> BoxFuture<'a, Result<PathBuf, String>> {
+        Box::pin(async move {
+            let component = self.workload(charm, path).await;
+            component.map_err(|error| format!("charm {}: {error}", charm.short()))
+        })
     }
 }
 

@@ -97,6 +97,7 @@ mod tests {
                 path: "/bin/sh".into(),
                 runner: Vec::new(),
                 compile_helper: vec!["-c".into(), script.into()],
+                pod: Vec::new(),
                 environment: Vec::new(),
             },
         };

@@ -11,9 +11,10 @@
 //! | `resources/MODEL/DIGEST` | the content of a resource |
 //! | `storage/MODEL/NAME-NUMBER/` | storage of a model's units, which runners write |
 //! | `program`, `programs/DIGEST/periapt` | the note of the agent's own program, and programs that replaced the installed one |
+//! | `pods/NUMBER/` | the files and sockets of a pod that runs, which go with it |
 //! | `incoming/` | unfinished fetches, extractions and compilations; emptied at each start |
 //!
-//! Runners write only to storage and read the rest; the `/tmp` of hooks is in memory. While no agent runs, everything
+//! Runners write only to storage and read the charms, WebAssembly workloads read their pod's files; the `/tmp` of hooks is in memory. While no agent runs, everything
 //! except storage may be deleted: the agent fetches and compiles it again.
 
 use std::{
@@ -89,7 +90,7 @@ impl Directories {
         }
         let incoming = root.join("incoming");
         emptied(&incoming).map_err(unusable(&incoming))?;
-        for name in KEPT.into_iter().chain(["files"]) {
+        for name in KEPT.into_iter().chain(["files", "pods"]) {
             let path = root.join(name);
             private_directory(&path).map_err(unusable(&path))?;
         }
@@ -163,6 +164,11 @@ impl Directories {
     /// Returns the directory of compiled components.
     pub(crate) fn artefacts(&self) -> PathBuf {
         self.root.join("artefacts")
+    }
+
+    /// Returns the directory of the files of pods that run.
+    pub(crate) fn pods(&self) -> PathBuf {
+        self.root.join("pods")
     }
 
     /// Returns the directory of unfinished work.

@@ -26,7 +26,7 @@ use super::{
     leases::Leases,
     local_units::LocalUnits,
     neighbours::{self, Neighbours},
-    pods::{PodDial, PodProgram, Pods},
+    pods::{PodDial, PodStarter, Pods},
     process::Launch,
     resources::Resources,
     suspects::Suspects,
@@ -57,8 +57,7 @@ pub(crate) struct Shared<C> {
     /// The controller's addresses, for hooks.
     pub(crate) api_addresses: Vec<String>,
     pub(crate) launch: Arc<dyn Launch>,
-    /// The program of pods; none: the agent runs no workloads.
-    pub(crate) pods: Option<Arc<PodProgram>>,
+    pub(crate) pods: Arc<PodStarter>,
     /// The addresses and bounds of listeners for units.
     pub(crate) ingress: Arc<IngressHost>,
     /// The addresses by which units on this host are told of each other.
@@ -115,7 +114,7 @@ impl<C: Controller> ModelKeeper<C> {
         let watch = Follow::new(Watch::new(shared.controller.clone(), model));
         let resources = Resources::new(shared.controller.clone(), model, Arc::clone(&shared.directories));
         let (dials, dialled) = mpsc::channel(neighbours::WAITING);
-        let pods = Pods::new(shared.pods.clone(), dials);
+        let pods = Pods::new(Arc::clone(&shared.pods), dials);
         let neighbours = Neighbours::new(pods.streams(), shared.own_addresses.clone());
         let ingress = Ingress::new(Arc::clone(&shared.ingress), model, pods.streams());
         Self {

@@ -29,9 +29,11 @@ use crate::protocol::WorkloadsTold;
 
 mod life;
 mod process;
+mod starter;
 mod wanted;
 
 pub(crate) use process::PodProgram;
+pub(crate) use starter::{PodFiles, PodSoftware, PodStarter, forget_earlier};
 use wanted::WantedPods;
 
 /// A pod: the container of a unit.
@@ -93,47 +95,65 @@ pub(crate) struct PodDial {
     pub(crate) stream: OwnedFd,
 }
 
+/// The way to a pod.
+#[derive(Debug, Clone)]
+enum Door {
+    /// The pod's requests.
+    Pod(mpsc::Sender<StreamRequest>),
+    /// None, for a reason in words: this agent runs no such pods.
+    Closed(&'static str),
+}
+
 /// The ways to the pods of each unit.
-type Doors = Arc<Mutex<BTreeMap<UnitName, BTreeMap<ContainerName, mpsc::Sender<StreamRequest>>>>>;
+type Doors = Arc<Mutex<BTreeMap<UnitName, BTreeMap<ContainerName, Door>>>>;
 
 /// The way to the pods of a model.
 #[derive(Debug, Clone)]
 pub(crate) struct PodStreams {
     doors: Doors,
-    /// False if the agent runs no workloads.
-    runs_workloads: bool,
+}
+
+/// A pod that the keeper starts, and starts again when it ends.
+#[derive(Debug)]
+struct Running {
+    software: PodSoftware,
+    ends: CancellationToken,
+    /// Cancelled once no process of the pod is left.
+    ended: CancellationToken,
 }
 
 /// The pods of one model. Dropping it kills them; [`Self::end`] ends them in order.
 #[derive(Debug)]
 pub(crate) struct Pods {
-    program: Option<Arc<PodProgram>>,
+    starter: Arc<PodStarter>,
     wanted: WantedPods,
-    running: BTreeMap<PodId, CancellationToken>,
+    running: BTreeMap<PodId, Running>,
     doors: Doors,
     boots: Arc<watch::Sender<PodBoots>>,
     dials: mpsc::Sender<PodDial>,
     tasks: JoinSet<()>,
+    /// The pods that this agent does not run, and the reasons.
+    closed: BTreeMap<PodId, &'static str>,
 }
 
 impl Pods {
-    /// Creates the pods of a model; without a program none ever runs. Calls of their workloads go to `dials`, or are refused
-    /// if it is full.
-    pub(crate) fn new(program: Option<Arc<PodProgram>>, dials: mpsc::Sender<PodDial>) -> Self {
+    /// Creates the pods of a model. Calls of their workloads go to `dials`, or are refused if it is full.
+    pub(crate) fn new(starter: Arc<PodStarter>, dials: mpsc::Sender<PodDial>) -> Self {
         Self {
-            program,
+            starter,
             wanted: WantedPods::default(),
             running: BTreeMap::new(),
             doors: Doors::default(),
             boots: Arc::default(),
             dials,
             tasks: JoinSet::new(),
+            closed: BTreeMap::new(),
         }
     }
 
     /// Returns the way to the pods.
     pub(crate) fn streams(&self) -> PodStreams {
-        PodStreams { doors: Arc::clone(&self.doors), runs_workloads: self.program.is_some() }
+        PodStreams { doors: Arc::clone(&self.doors) }
     }
 
     /// Returns the boot ids of the pods, and their changes.
@@ -144,51 +164,83 @@ impl Pods {
     /// Records the changes of a frame's line, and starts and ends pods after the frame's last one. Returns the units with
     /// pods if the frame may have changed them.
     pub(crate) fn observe(&mut self, line: &FrameLine) -> Option<BTreeSet<UnitName>> {
-        let program = self.program.clone()?;
         if !self.wanted.observe(line) {
             return None;
         }
         while self.tasks.try_join_next().is_some() {}
-        let wanted = self.wanted.pods();
-        let units = wanted.iter().map(|(unit, _)| unit.clone()).collect();
-        self.running.retain(|pod, ends| {
-            let stays = wanted.contains(pod);
-            if !stays {
-                ends.cancel();
-            }
-            stays
-        });
-        let new: BTreeSet<PodId> = wanted.into_iter().filter(|pod| !self.running.contains_key(pod)).collect();
-        for pod in new {
-            let ends = CancellationToken::new();
-            let (door, requests) = mpsc::channel(WAITING);
-            self.doors.lock().entry(pod.0.clone()).or_default().insert(pod.1.clone(), door);
-            self.running.insert(pod.clone(), ends.clone());
-            let (program, doors, boots) =
-                (Arc::clone(&program), Arc::clone(&self.doors), Arc::clone(&self.boots));
-            let dials = self.dials.clone();
-            self.tasks.spawn(async move {
-                life::keep(&program, &pod, requests, &boots, &dials, &ends).await;
-                // A pod of the same name may have begun since: what is known of it stays.
-                let mut doors = doors.lock();
-                if let Some(of_unit) = doors.get_mut(&pod.0)
-                    && of_unit.get(&pod.1).is_some_and(mpsc::Sender::is_closed)
-                {
-                    of_unit.remove(&pod.1);
-                    if of_unit.is_empty() {
-                        doors.remove(&pod.0);
-                    }
-                    boots.send_if_modified(|boots| boots.ended(&pod));
-                }
-            });
+        let mut wanted = self.wanted.pods();
+        let mut changed = BTreeMap::new();
+        let gone = |pod: &PodId, running: &mut Running| wanted.get(pod) != Some(&running.software);
+        for (pod, running) in self.running.extract_if(.., gone) {
+            running.ends.cancel();
+            self.boots.send_if_modified(|boots| boots.ended(&pod));
+            changed.insert(pod, running.ended);
         }
-        Some(units)
+        wanted.retain(|pod, _| !self.running.contains_key(pod));
+        self.close(&wanted);
+        for (pod, software) in wanted {
+            if self.starter.lacks(&software).is_none() {
+                let before = changed.remove(&pod);
+                self.start(pod, software, before);
+            }
+        }
+        Some(self.running.keys().map(|(unit, _)| unit.clone()).collect())
+    }
+
+    /// Records the reason why this agent runs no pods of some software, for hooks and for the operator.
+    fn close(&mut self, wanted: &BTreeMap<PodId, PodSoftware>) {
+        let mut doors = self.doors.lock();
+        doors.retain(|_, of_unit| {
+            of_unit.retain(|_, door| matches!(door, Door::Pod(_)));
+            !of_unit.is_empty()
+        });
+        let mut closed = BTreeMap::new();
+        for (pod, software) in wanted {
+            let Some(reason) = self.starter.lacks(software) else { continue };
+            let (unit, container) = pod;
+            doors.entry(unit.clone()).or_default().insert(container.clone(), Door::Closed(reason));
+            if !self.closed.contains_key(pod) {
+                tracing::warn!(%unit, %container, reason, "a workload is not run");
+            }
+            closed.insert(pod.clone(), reason);
+        }
+        self.closed = closed;
+    }
+
+    /// Starts a pod, once the one that it replaces has ended.
+    fn start(&mut self, pod: PodId, software: PodSoftware, before: Option<CancellationToken>) {
+        let (ends, ended) = (CancellationToken::new(), CancellationToken::new());
+        let (door, requests) = mpsc::channel(WAITING);
+        self.doors.lock().entry(pod.0.clone()).or_default().insert(pod.1.clone(), Door::Pod(door));
+        let running = Running { software: software.clone(), ends: ends.clone(), ended: ended.clone() };
+        self.running.insert(pod.clone(), running);
+        let (starter, doors, boots) =
+            (Arc::clone(&self.starter), Arc::clone(&self.doors), Arc::clone(&self.boots));
+        let dials = self.dials.clone();
+        self.tasks.spawn(async move {
+            let _ended = ended.drop_guard();
+            if let Some(before) = before {
+                before.cancelled().await;
+            }
+            life::keep(&starter, (&pod, &software), requests, &boots, &dials, &ends).await;
+            // A pod of the same name may have begun since: what is known of it stays.
+            let mut doors = doors.lock();
+            if let Some(of_unit) = doors.get_mut(&pod.0)
+                && of_unit.get(&pod.1).is_some_and(|door| matches!(door, Door::Pod(door) if door.is_closed()))
+            {
+                of_unit.remove(&pod.1);
+                if of_unit.is_empty() {
+                    doors.remove(&pod.0);
+                }
+                boots.send_if_modified(|boots| boots.ended(&pod));
+            }
+        });
     }
 
     /// Ends all pods in order.
     pub(crate) async fn end(&mut self) {
-        for ends in std::mem::take(&mut self.running).into_values() {
-            ends.cancel();
+        for running in std::mem::take(&mut self.running).into_values() {
+            running.ends.cancel();
         }
         while self.tasks.join_next().await.is_some() {}
     }
@@ -198,14 +250,13 @@ impl PodStreams {
     /// Returns the units of an application that have pods.
     pub(crate) fn units_of(&self, application: &ApplicationName) -> Vec<UnitName> {
         let [first, last] = [0, u32::MAX].map(|number| UnitName::new(application.clone(), number));
-        self.doors.lock().range(first..=last).map(|(unit, _)| unit.clone()).collect()
+        let doors = self.doors.lock();
+        let has_pod = |doors: &BTreeMap<_, Door>| doors.values().any(|door| matches!(door, Door::Pod(_)));
+        doors.range(first..=last).filter(|(_, doors)| has_pod(doors)).map(|(unit, _)| unit.clone()).collect()
     }
 
     /// Opens a stream to a workload of a unit. The error says in words why nobody listens.
     pub(crate) async fn open(&self, unit: &UnitName, target: &WorkloadTarget) -> Result<UnixStream, String> {
-        if !self.runs_workloads {
-            return Err("nobody listens: this agent runs no workloads".to_owned());
-        }
         match target {
             WorkloadTarget::Pebble(container) => {
                 let door = self.doors.lock().get(unit).and_then(|doors| doors.get(container)).cloned();
@@ -214,6 +265,10 @@ impl PodStreams {
             WorkloadTarget::Port(port) => {
                 let doors: Vec<_> =
                     self.doors.lock().get(unit).into_iter().flat_map(BTreeMap::values).cloned().collect();
+                let closed = doors.iter().find_map(|door| match door {
+                    Door::Closed(reason) => Some(*reason),
+                    Door::Pod(_) => None,
+                });
                 // All at once, so that a pod that answers nothing keeps nobody from the next one; the first by name counts.
                 let asked = doors.into_iter().map(|door| ask(Some(door), PodStream::Port(*port), ""));
                 let mut answers = std::pin::pin!(futures_util::stream::iter(asked).buffered(MAX_CONTAINERS));
@@ -222,20 +277,22 @@ impl PodStreams {
                         return Ok(stream);
                     }
                 }
-                Err(format!("nobody listens on port {port}"))
+                Err(match closed {
+                    Some(reason) => format!("nobody listens on port {port}: {reason}"),
+                    None => format!("nobody listens on port {port}"),
+                })
             }
         }
     }
 }
 
-async fn ask(
-    door: Option<mpsc::Sender<StreamRequest>>,
-    target: PodStream,
-    container: &str,
-) -> Result<UnixStream, String> {
+async fn ask(door: Option<Door>, target: PodStream, container: &str) -> Result<UnixStream, String> {
     let nobody = || format!("nobody listens for container {container:?}: it has not started yet");
     let (answer, answered) = oneshot::channel();
-    let door = door.ok_or_else(nobody)?;
+    let door = match door.ok_or_else(nobody)? {
+        Door::Pod(door) => door,
+        Door::Closed(reason) => return Err(format!("nobody listens: {reason}")),
+    };
     door.try_send(StreamRequest { target, answer }).map_err(|_| nobody())?;
     match timeout(OPENS_WITHIN, answered).await {
         Ok(Ok(answer)) => answer,
@@ -251,13 +308,13 @@ impl PodStreams {
         mut answer: impl FnMut(PodStream) -> Result<UnixStream, String> + Send + 'static,
     ) -> Self {
         let (door, mut requests) = mpsc::channel::<StreamRequest>(WAITING);
-        let of_unit = BTreeMap::from([("web".parse().unwrap(), door)]);
+        let of_unit = BTreeMap::from([("web".parse().unwrap(), Door::Pod(door))]);
         tokio::spawn(async move {
             while let Some(request) = requests.recv().await {
                 let _ = request.answer.send(answer(request.target));
             }
         });
         let doors = BTreeMap::from([(unit.clone(), of_unit)]);
-        Self { doors: Arc::new(Mutex::new(doors)), runs_workloads: true }
+        Self { doors: Arc::new(Mutex::new(doors)) }
     }
 }

@@ -166,6 +166,7 @@ mod tests {
             path: PathBuf::from("/bin/sh"),
             runner: ["-c", script].map(OsString::from).into(),
             compile_helper: Vec::new(),
+            pod: Vec::new(),
             environment: vec![("PERIAPT_TEST".into(), "given".into())],
         })
     }

@@ -11,7 +11,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     PodBoots, PodDial, PodId, StreamRequest,
-    process::{PodEvent, PodProcess, PodProgram, opened},
+    process::{PodEvent, PodProcess, opened},
+    starter::{PodSoftware, PodStarter},
 };
 
 /// The shortest and the longest pause before a pod that ended is started again, as for containers in Kubernetes.
@@ -25,8 +26,8 @@ const READY_WITHIN: Duration = Duration::from_secs(30);
 
 /// Keeps a pod running until `ends`. Then its process has ended.
 pub(super) async fn keep(
-    program: &PodProgram,
-    pod: &PodId,
+    starter: &PodStarter,
+    (pod, software): (&PodId, &PodSoftware),
     mut requests: mpsc::Receiver<StreamRequest>,
     boots: &watch::Sender<PodBoots>,
     dials: &mpsc::Sender<PodDial>,
@@ -35,7 +36,11 @@ pub(super) async fn keep(
     let mut pauses = Backoff::new(PAUSES.0, PAUSES.1);
     loop {
         let born = Instant::now();
-        let why = match program.start() {
+        let started = tokio::select! {
+            () = ends.cancelled() => return,
+            started = started(starter, pod, software, &mut requests) => started,
+        };
+        let why = match started {
             Ok(process) => match serve(process, pod, &mut requests, boots, dials, ends).await {
                 Some(why) => why,
                 None => return,
@@ -136,6 +141,22 @@ async fn serve(
     }
 }
 
+/// Starts the pod. A hook that asks meanwhile is told at once that nobody listens.
+async fn started(
+    starter: &PodStarter,
+    (_, container): &PodId,
+    software: &PodSoftware,
+    requests: &mut mpsc::Receiver<StreamRequest>,
+) -> Result<PodProcess, String> {
+    let mut start = std::pin::pin!(starter.start(container.as_str(), software));
+    loop {
+        tokio::select! {
+            started = start.as_mut() => return started,
+            Some(request) = requests.recv() => refuse(request, &"the container has not started yet"),
+        }
+    }
+}
+
 fn refuse(request: StreamRequest, reason: &dyn std::fmt::Display) {
     let _ = request.answer.send(Err(format!("nobody listens: {reason}")));
 }
@@ -148,6 +169,10 @@ mod tests {
     use tokio::sync::oneshot;
 
     use super::*;
+    use crate::{
+        keeper::pods::{process::PodProgram, starter::tests::NoFiles},
+        options::{ContainerDriver, PodDrivers},
+    };
 
     /// A pod whose program is a shell with this script, and whose requests come from the test.
     struct Kept {
@@ -162,12 +187,16 @@ mod tests {
         let path = PathBuf::from("/bin/sh");
         let environment = vec![("PATH".into(), "/usr/bin:/bin".into())];
         let program = PodProgram { path, arguments, environment };
+        let drivers = PodDrivers { containers: Some(ContainerDriver::Plain), workloads: None };
+        let starter = PodStarter::new(program, drivers, Arc::new(NoFiles), "/nonexistent".into());
         let (requests, asked) = mpsc::channel(4);
         let (boots, ends): (Arc<watch::Sender<PodBoots>>, _) = (Arc::default(), CancellationToken::new());
         let (kept, stop) = (Arc::clone(&boots), ends.clone());
         let (dials, _) = mpsc::channel(1);
         let pod: PodId = ("app/0".parse().unwrap(), "web".parse().unwrap());
-        let task = tokio::spawn(async move { keep(&program, &pod, asked, &kept, &dials, &stop).await });
+        let task = tokio::spawn(async move {
+            keep(&starter, (&pod, &PodSoftware::Container), asked, &kept, &dials, &stop).await
+        });
         Kept { boots, requests, ends, task }
     }
 

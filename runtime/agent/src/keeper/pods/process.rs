@@ -21,7 +21,7 @@ use tokio::{
     time::timeout,
 };
 
-use crate::keeper::process::how_it_ends;
+use crate::keeper::{process::how_it_ends, temporary::Temporary};
 
 /// The time for a pod to end in order: that of its services, and the pod's own.
 const ENDS_WITHIN: Duration = Duration::from_secs(45);
@@ -46,6 +46,8 @@ pub(crate) struct PodProcess {
     child: Child,
     socket: UnixStream,
     reports: DescriptorLines,
+    /// The files of the pod, which go with it.
+    _files: Option<Temporary>,
 }
 
 /// A report of a pod, with what came beside it.
@@ -65,12 +67,13 @@ pub(crate) enum PodEvent {
 }
 
 impl PodProgram {
-    /// Starts a pod, whose standard input is a socket to this process.
-    pub(crate) fn start(&self) -> io::Result<PodProcess> {
+    /// Starts a pod, whose standard input is a socket to this process. `files` go with it.
+    pub(super) fn start(&self, more: &[OsString], files: Option<Temporary>) -> io::Result<PodProcess> {
         let (ours, theirs) = Started::pair()?;
         ours.set_nonblocking(true)?;
         let child = Command::new(&self.path)
             .args(&self.arguments)
+            .args(more)
             .env_clear()
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .current_dir("/")
@@ -81,7 +84,7 @@ impl PodProgram {
             .kill_on_drop(true)
             .spawn()?;
         let socket = UnixStream::from_std(ours)?;
-        Ok(PodProcess { child, socket, reports: DescriptorLines::new(MAX_REPORT_BYTES) })
+        Ok(PodProcess { child, socket, reports: DescriptorLines::new(MAX_REPORT_BYTES), _files: files })
     }
 }
 

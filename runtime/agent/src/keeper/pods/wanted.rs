@@ -1,14 +1,15 @@
 //! The pods that a model's units on this agent need, from the frames that the keeper forwards.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use periapt_host_api::{
     ApplicationName, ContainerName, Digest, UnitName,
+    charm::ContainerMeta,
     status::Life,
-    view::{FrameLine, UnitView, ViewEntity, ViewKey},
+    view::{CharmView, FrameLine, UnitView, ViewEntity, ViewKey},
 };
 
-use super::PodId;
+use super::{PodId, PodSoftware};
 
 /// The units of one model on this agent, with the containers that their charms declare.
 #[derive(Debug, Default, Clone)]
@@ -17,7 +18,7 @@ pub(crate) struct WantedPods {
     units: BTreeMap<UnitName, Option<Digest>>,
     /// The charms of applications, which new units will run.
     applications: BTreeMap<ApplicationName, Digest>,
-    containers: BTreeMap<Digest, BTreeSet<ContainerName>>,
+    containers: BTreeMap<Digest, BTreeMap<ContainerName, PodSoftware>>,
     /// The replacement from a full view whose last line has not arrived.
     coming: Option<Box<WantedPods>>,
     /// True if the lines of an unfinished frame changed what is wanted.
@@ -42,13 +43,16 @@ impl WantedPods {
         false
     }
 
-    /// Returns the pods.
-    pub(crate) fn pods(&self) -> BTreeSet<PodId> {
+    /// Returns the pods with what runs in them.
+    pub(crate) fn pods(&self) -> BTreeMap<PodId, PodSoftware> {
         let of_unit = |(unit, charm): (&UnitName, &Option<Digest>)| {
             let charm = charm.or_else(|| self.applications.get(unit.application()).copied());
             let containers = charm.and_then(|charm| self.containers.get(&charm));
             let unit = unit.clone();
-            containers.into_iter().flatten().map(move |container| (unit.clone(), container.clone()))
+            containers
+                .into_iter()
+                .flatten()
+                .map(move |(container, software)| ((unit.clone(), container.clone()), software.clone()))
         };
         self.units.iter().flat_map(of_unit).collect()
     }
@@ -76,7 +80,7 @@ impl WantedPods {
                     self.applications.insert(application.name.clone(), digest) != Some(digest)
                 }
                 ViewEntity::Charm(charm) => {
-                    let containers: BTreeSet<_> = charm.meta.containers.keys().cloned().collect();
+                    let containers = declared(charm);
                     let is_new = self.containers.get(&charm.digest) != Some(&containers);
                     self.containers.insert(charm.digest, containers);
                     is_new
@@ -88,6 +92,15 @@ impl WantedPods {
     }
 }
 
+/// Returns the containers and workloads that a charm declares.
+fn declared(charm: &CharmView) -> BTreeMap<ContainerName, PodSoftware> {
+    let software = |container: &ContainerMeta| match &container.workload {
+        None => PodSoftware::Container,
+        Some(workload) => PodSoftware::Workload { charm: charm.digest, workload: workload.clone() },
+    };
+    charm.meta.containers.iter().map(|(name, container)| (name.clone(), software(container))).collect()
+}
+
 /// Returns true until a unit has run its last hook.
 fn has_workloads(unit: &UnitView) -> bool {
     unit.life != Life::Dead && !unit.record.removed
@@ -96,8 +109,8 @@ fn has_workloads(unit: &UnitView) -> bool {
 #[cfg(test)]
 mod tests {
     use periapt_host_api::{
-        charm::{CharmFiles, CharmMeta},
-        view::{CharmView, LineNumber},
+        charm::{CharmFiles, CharmMeta, WorkloadMeta},
+        view::LineNumber,
     };
 
     use super::*;
@@ -112,8 +125,25 @@ mod tests {
         ViewEntity::Charm(CharmView { digest, component: digest, revision: 0, meta })
     }
 
+    #[test]
+    fn a_workload_runs_the_component_of_the_charm_that_its_unit_runs() {
+        let text =
+            "name: c\nsummary: s\ndescription: d\nx-periapt: {workloads: {job: {component: job.wasm}}}\n";
+        let files = CharmFiles { charmcraft: Some(text.to_owned()), ..CharmFiles::default() };
+        let digest = Digest::of(b"charm");
+        let meta = CharmMeta::parse(&files).unwrap();
+        let charm = ViewEntity::Charm(CharmView { digest, component: digest, revision: 0, meta });
+        let mut wanted = WantedPods::default();
+        let puts = vec![led_by("app", "app/0"), charm, unit("app/0", Life::Alive)];
+        assert!(wanted.observe(&frame(None, 5, puts)));
+        let workload = WorkloadMeta { component: "job.wasm".to_owned(), http: None };
+        let pod = ("app/0".parse().unwrap(), "job".parse().unwrap());
+        let software = PodSoftware::Workload { charm: digest, workload };
+        assert_eq!(wanted.pods(), [(pod, software)].into());
+    }
+
     fn names(wanted: &WantedPods) -> Vec<String> {
-        wanted.pods().into_iter().map(|(unit, container)| format!("{unit} {container}")).collect()
+        wanted.pods().into_keys().map(|(unit, container)| format!("{unit} {container}")).collect()
     }
 
     #[test]

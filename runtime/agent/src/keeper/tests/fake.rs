@@ -42,9 +42,10 @@ use crate::{
         directories::Directories,
         ingress::IngressHost,
         model::{ModelKeeper, Shared},
+        pods::{PodFiles, PodProgram, PodStarter},
         process::{Launch, Process, Runner},
     },
-    options::{CompileLimits, HookCapacity},
+    options::{CompileLimits, HookCapacity, PodDrivers},
     protocol::{
         Call, CallId, FROM_KEEPER_LIMIT, FROM_RUNNER_LIMIT, Incoming, Outgoing, Start, ToKeeper, ToRunner,
         split,
@@ -309,6 +310,10 @@ impl Scene {
         let (compiler, limits) = (Arc::new(NoCompiler), CompileLimits::default());
         let charms =
             Arc::new(Charms::new(controller.clone(), Arc::clone(&directories), compiler, engine, limits));
+        let program =
+            PodProgram { path: "/nonexistent".into(), arguments: Vec::new(), environment: Vec::new() };
+        let files = Arc::clone(&charms) as Arc<dyn PodFiles>;
+        let pods = PodStarter::new(program, PodDrivers::default(), files, directories.pods());
         let shared = Arc::new(Shared {
             agent: "host".parse().unwrap(),
             controller: controller.clone(),
@@ -316,7 +321,7 @@ impl Scene {
             directories,
             api_addresses: vec!["10.0.0.1:17070".to_owned()],
             launch: Arc::new(Stage(stage)),
-            pods: None,
+            pods: Arc::new(pods),
             ingress: IngressHost::new([], []),
             own_addresses: Vec::new(),
             hook_capacity: HookCapacity::default(),

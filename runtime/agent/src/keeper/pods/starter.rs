@@ -1,0 +1,235 @@
+//! The start of a pod: what its process needs, by what runs in it.
+
+use std::{
+    ffi::OsString,
+    fs, io,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use futures_util::future::BoxFuture;
+use periapt_host_api::{Digest, charm::WorkloadMeta};
+
+use super::process::{PodProcess, PodProgram};
+use crate::{
+    keeper::{
+        directories::{Directories, private_directory},
+        temporary::Temporary,
+    },
+    options::{ContainerDriver, PodDrivers, WorkloadDriver},
+};
+
+/// The software of a pod.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum PodSoftware {
+    /// A container.
+    Container,
+    /// A WebAssembly workload, whose component is in the charm.
+    Workload {
+        /// The charm.
+        charm: Digest,
+        /// The component and its port.
+        workload: WorkloadMeta,
+    },
+}
+
+/// The files that pods need.
+pub(crate) trait PodFiles: Send + Sync + 'static {
+    /// Returns the path of a workload's component, which is fetched first if needed. The error is in words.
+    fn component<'a>(&'a self, charm: Digest, path: &'a str) -> BoxFuture<'a, Result<PathBuf, String>>;
+}
+
+/// Starts the pods of all models.
+pub(crate) struct PodStarter {
+    program: PodProgram,
+    drivers: PodDrivers,
+    files: Arc<dyn PodFiles>,
+    /// The directory for files of pods that run.
+    directory: PathBuf,
+    next: AtomicU64,
+}
+
+impl std::fmt::Debug for PodStarter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PodStarter").field("drivers", &self.drivers).finish_non_exhaustive()
+    }
+}
+
+impl PodStarter {
+    /// Creates the starter of pods with these drivers.
+    pub(crate) fn new(
+        program: PodProgram,
+        drivers: PodDrivers,
+        files: Arc<dyn PodFiles>,
+        directory: PathBuf,
+    ) -> Self {
+        Self { program, drivers, files, directory, next: AtomicU64::default() }
+    }
+
+    /// Returns the reason why this agent runs no such software, if it runs none.
+    pub(super) fn lacks(&self, software: &PodSoftware) -> Option<&'static str> {
+        match software {
+            PodSoftware::Container if self.drivers.containers.is_none() => match self.drivers.workloads {
+                None => Some("this agent runs no workloads"),
+                Some(_) => Some("this agent runs WebAssembly workloads alone, and no containers"),
+            },
+            PodSoftware::Workload { .. } if self.drivers.workloads.is_none() => {
+                Some("this agent runs no WebAssembly workloads: it needs `--workloads wasm`")
+            }
+            PodSoftware::Container | PodSoftware::Workload { .. } => None,
+        }
+    }
+
+    /// Starts a pod for a container or a workload of this name. The error is in words.
+    pub(super) async fn start(&self, name: &str, software: &PodSoftware) -> Result<PodProcess, String> {
+        match software {
+            PodSoftware::Container => {
+                let driver = self.drivers.containers.ok_or("it has no driver")?;
+                let arguments: Vec<OsString> = match driver {
+                    ContainerDriver::Plain => {
+                        ["--driver", "plain", "--i-know-that-nothing-is-isolated"].map(Into::into).into()
+                    }
+                };
+                self.program.start(&arguments, None).map_err(|error| error.to_string())
+            }
+            PodSoftware::Workload { charm, workload } => {
+                let WorkloadDriver::Wasm = self.drivers.workloads.ok_or("it has no driver")?;
+                let component = self.files.component(*charm, &workload.component).await?;
+                let directory = self.directory().map_err(|error| format!("its directory: {error}"))?;
+                let arguments = wasm(name, &component, workload.http, directory.path());
+                self.program.start(&arguments, Some(directory)).map_err(|error| error.to_string())
+            }
+        }
+    }
+
+    /// Creates a directory for a pod, with the places for its files and its sockets.
+    fn directory(&self) -> io::Result<Temporary> {
+        loop {
+            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            let path = self.directory.join(number.to_string());
+            match path.try_exists()? {
+                // Of a pod of an earlier agent that has not ended yet.
+                true => {}
+                false => {
+                    let made = Temporary::new(path);
+                    for part in [ROOT, PORTS] {
+                        private_directory(&made.path().join(part))?;
+                    }
+                    return Ok(made);
+                }
+            }
+        }
+    }
+}
+
+/// The directory of a pod that its workload reads as `/`.
+const ROOT: &str = "root";
+
+/// The directory of the sockets on which a pod's workload listens.
+const PORTS: &str = "ports";
+
+/// Returns the arguments of a pod with a WebAssembly workload.
+fn wasm(name: &str, component: &Path, port: Option<u16>, directory: &Path) -> Vec<OsString> {
+    let mut workload = OsString::from(format!("{name}="));
+    workload.push(component);
+    // The colon ends the path, whatever it has at its end.
+    workload.push(":");
+    workload.push(port.map(|port| port.to_string()).unwrap_or_default());
+    let (root, ports) = (directory.join(ROOT), directory.join(PORTS));
+    let words: [OsString; 8] = [
+        "--driver".into(),
+        "wasm".into(),
+        "--root".into(),
+        root.into(),
+        "--ports".into(),
+        ports.into(),
+        "--workload".into(),
+        workload,
+    ];
+    words.into()
+}
+
+/// Removes what pods of an earlier agent left. A pod that has not ended yet keeps its files.
+pub(crate) fn forget_earlier(directories: &Directories) {
+    for entry in fs::read_dir(directories.pods()).into_iter().flatten().flatten() {
+        drop(Temporary::new(entry.path()));
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// No files at all.
+    pub(in crate::keeper::pods) struct NoFiles;
+
+    impl PodFiles for NoFiles {
+        fn component<'a>(&'a self, _: Digest, path: &'a str) -> BoxFuture<'a, Result<PathBuf, String>> {
+            Box::pin(async move { Err(format!("there is no {path}")) })
+        }
+    }
+
+    fn starter(drivers: PodDrivers, directory: &Path) -> PodStarter {
+        let environment = vec![("PATH".into(), "/usr/bin:/bin".into())];
+        let program = PodProgram { path: "/bin/true".into(), arguments: Vec::new(), environment };
+        PodStarter::new(program, drivers, Arc::new(NoFiles), directory.to_owned())
+    }
+
+    fn workload() -> PodSoftware {
+        let workload = WorkloadMeta { component: "web.wasm".to_owned(), http: Some(80) };
+        PodSoftware::Workload { charm: Digest::of(b"charm"), workload }
+    }
+
+    #[test]
+    fn an_agent_says_which_software_it_runs() {
+        let directory = tempfile::tempdir().unwrap();
+        let lacks = |containers, workloads| {
+            let starter = starter(PodDrivers { containers, workloads }, directory.path());
+            let told = |software| starter.lacks(&software).unwrap_or_default().to_owned();
+            [told(PodSoftware::Container), told(workload())]
+        };
+        let wasm = "this agent runs no WebAssembly workloads: it needs `--workloads wasm`";
+        assert_eq!(lacks(None, None), ["this agent runs no workloads", wasm]);
+        assert_eq!(lacks(Some(ContainerDriver::Plain), None), ["", wasm]);
+        let alone = "this agent runs WebAssembly workloads alone, and no containers";
+        assert_eq!(lacks(None, Some(WorkloadDriver::Wasm)), [alone, ""]);
+        assert_eq!(lacks(Some(ContainerDriver::Plain), Some(WorkloadDriver::Wasm)), ["", ""]);
+    }
+
+    #[tokio::test]
+    async fn a_workload_whose_component_is_missing_is_an_error_and_leaves_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let drivers = PodDrivers { workloads: Some(WorkloadDriver::Wasm), ..PodDrivers::default() };
+        let starter = starter(drivers, directory.path());
+        let error = starter.start("web", &workload()).await.unwrap_err();
+        assert_eq!(error, "there is no web.wasm");
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn each_start_has_a_directory_of_its_own_which_goes_with_it() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::create_dir(directory.path().join("0")).unwrap();
+        let starter = starter(PodDrivers::default(), directory.path());
+        let (one, other) = (starter.directory().unwrap(), starter.directory().unwrap());
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 3);
+        assert!(one.path().join(PORTS).is_dir() && other.path().join(ROOT).is_dir());
+        drop((one, other));
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn the_end_of_a_components_path_is_no_port() {
+        let told = |port| {
+            let words = wasm("job", Path::new("/charm/job:80"), port, Path::new("/pods/1"));
+            words.last().and_then(|word| word.to_str()).unwrap().to_owned()
+        };
+        assert_eq!(
+            (told(None).as_str(), told(Some(9)).as_str()),
+            ("job=/charm/job:80:", "job=/charm/job:80:9")
+        );
+    }
+}
