@@ -11,7 +11,7 @@ const SHOWN: usize = 300;
 pub(crate) fn ask(unit: &Unit, target: &str, method: &str, path: &str, body: &str) -> Result {
     let opened = match target.parse() {
         Ok(port) => unit.workload_port(port),
-        Err(_) => unit.pebble(target),
+        Err(_) => unit.pebble(target).connect(),
     };
     match opened {
         Ok(stream) => {

@@ -59,8 +59,10 @@ mod config;
 mod error;
 mod event;
 mod export;
+mod http;
 mod later;
 mod log;
+mod pebble;
 mod ports;
 mod relation;
 mod resource;
@@ -96,8 +98,10 @@ pub use error::{Context, Error, Result};
 pub use event::{
     Event, RelationBatch, RelationBroken, RelationChanged, RelationCreated, RelationDeparted, RelationJoined,
 };
+pub use http::HttpResponse;
 pub use later::{Later, Pending};
 pub use log::write_log;
+pub use pebble::{Pebble, PebbleService};
 pub use ports::{OpenedPorts, Ports};
 pub use relation::Relation;
 pub use resource::Resource;

@@ -2,10 +2,16 @@
 
 use crate::bindings::periapt::charm::status as wit;
 use crate::{
-    Config, Error, FromConfig, GoalState, NetworkInfo, NewSecret, OpenedPorts, Owner, Ports, Relation,
-    Resource, Result, Secret, State, Status, Storage, Workload, WorkloadStream, host, secret,
+    Config, Context as _, Error, FromConfig, GoalState, HttpResponse, NetworkInfo, NewSecret, OpenedPorts,
+    Owner, Pebble, Ports, Relation, Resource, Result, Secret, State, Status, Storage, Workload,
+    WorkloadStream, host,
+    http::{HttpRequest, exchange},
+    secret,
 };
 use std::collections::BTreeSet;
+
+/// The most bytes of a page of a workload.
+const MAX_PAGE: usize = 4 << 20;
 
 /// The unit of the hook: access to its data and to the host's calls.
 #[derive(Debug)]
@@ -169,15 +175,20 @@ impl Unit {
         Resource::find(name)
     }
 
-    /// Opens a stream to the Pebble of a container, which speaks HTTP. What is asked of it takes effect at once, and stays
-    /// if the hook fails.
+    /// Returns the Pebble of a container or of a WebAssembly workload, which runs its services and writes its files.
+    pub fn pebble(&self, container: &str) -> Pebble {
+        Pebble::new(container)
+    }
+
+    /// Asks a workload of this unit for a page by HTTP: `GET` with a path, such as `/health?full`. The answer has any status,
+    /// and a body of at most 4 MiB.
     ///
     /// # Errors
     ///
-    /// When the charm declares no such container, or nobody listens: the container has not started yet, or the agent
-    /// runs no workloads.
-    pub fn pebble(&self, container: &str) -> Result<WorkloadStream> {
-        WorkloadStream::to_pebble(container)
+    /// When nobody listens, or the answer is no HTTP/1.1 or too large.
+    pub fn workload_page(&self, port: u16, path: &str) -> Result<HttpResponse> {
+        let mut stream = self.workload_port(port)?;
+        exchange(&mut stream, &HttpRequest::get(path), MAX_PAGE).context(format_args!("port {port}"))
     }
 
     /// Opens a stream to a TCP port that a workload of this unit listens on.
