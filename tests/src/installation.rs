@@ -301,6 +301,18 @@ impl Installation {
         self.spawn(run.into_iter().chain(more.into_iter().map(str::to_owned)))
     }
 
+    /// Starts another agent of the controller `local`, and sends what it logs to a file.
+    pub fn agent_logged<'a>(
+        &self,
+        name: &str,
+        log: &Path,
+        more: impl IntoIterator<Item = &'a str>,
+    ) -> anyhow::Result<RunningProcess> {
+        let mut command = self.command(self.joining(Path::new(name), name)?);
+        command.args(more);
+        self.logged(command, log)
+    }
+
     /// Starts another agent of the controller `local` in a network namespace, given by its path. It keeps its data in
     /// the installation's directory, below its name.
     pub fn agent_elsewhere(&self, network: &str, name: &str) -> anyhow::Result<RunningProcess> {

@@ -31,11 +31,26 @@ pub fn packed_changed(
     directory: &Path,
     change: impl FnOnce(&str) -> String,
 ) -> anyhow::Result<PathBuf> {
+    packed_parts(name, edition, directory, &[], change)
+}
+
+/// Packs `charms/NAME` with changed metadata, and with the components of workloads: their paths in the charm, and the names
+/// of the guests that `tools/guest` built.
+pub fn packed_parts(
+    name: &str,
+    edition: &str,
+    directory: &Path,
+    parts: &[(&str, &str)],
+    change: impl FnOnce(&str) -> String,
+) -> anyhow::Result<PathBuf> {
     let copy = directory.join(format!("{name}-{edition}"));
     fs::create_dir(&copy).with_context(|| format!("making {}", copy.display()))?;
     let metadata = root()?.join("charms").join(name).join("charmcraft.yaml");
     let text = fs::read_to_string(&metadata).with_context(|| format!("reading {}", metadata.display()))?;
     fs::write(copy.join("charmcraft.yaml"), change(&text))?;
+    for (path, guest) in parts {
+        fs::copy(module(guest)?, copy.join(path))?;
+    }
     write(&copy, &module(name)?, &directory.join(format!("{name}-{edition}.charm")))
 }
 

@@ -54,6 +54,7 @@ mod upgrading;
 mod users;
 mod wasm_workloads;
 mod watching;
+mod web_page;
 mod words;
 mod workloads;
 
