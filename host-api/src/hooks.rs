@@ -5,6 +5,7 @@ pub mod commit;
 pub mod event;
 pub mod exec;
 pub mod journal;
+pub mod notice;
 pub mod pending;
 pub mod record;
 pub mod state;

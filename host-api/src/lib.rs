@@ -17,7 +17,7 @@ mod values;
 
 pub use charms::{charm, imports, refresh, schema, workloads};
 pub use configuration::{budget, constraints, settings};
-pub use hooks::{action, commit, event, exec, journal, pending, record, state, usage};
+pub use hooks::{action, commit, event, exec, journal, notice, pending, record, state, usage};
 pub use identity::{access, audit, password, token, user};
 pub use model::{
     bundle, cloud, connections, firewall, network, offer, ports, relation, resource, secret, ssh_key, storage,

@@ -30,6 +30,12 @@ pub(crate) fn line(event: &Event) -> String {
                 (event.joined.join(","), event.changed.join(","), event.departed.join(","));
             line += &format!(" joined={joined} changed={changed} departed={departed}");
         }
+        Event::PebbleCustomNotice(event) => {
+            line += &format!(" id={} type={} key={}", event.notice_id, event.notice_type, event.notice_key);
+        }
+        Event::PebbleCheckFailed(event) | Event::PebbleCheckRecovered(event) => {
+            line += &format!(" check={}", event.check);
+        }
         _ => {}
     }
     line

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     ApplicationName, ContainerName, EndpointName, EventId, RelationId, StorageId, TaskId, UnitName,
+    notice::{NoticeContext, WorkloadNotice},
     secret::{SecretContext, SecretRevision},
 };
 
@@ -167,10 +168,33 @@ pub enum Event {
         /// The container.
         container: ContainerName,
     },
+    /// A client of a container's Pebble made a notice of the type `custom`, or repeated it.
+    PebbleCustomNotice {
+        /// The origin.
+        workload: NoticeContext,
+        /// The notice's id in Pebble.
+        id: u64,
+        /// The notice's key.
+        key: String,
+    },
+    /// A check of a container reached its threshold of failures.
+    PebbleCheckFailed {
+        /// The origin.
+        workload: NoticeContext,
+        /// The check's name.
+        check: String,
+    },
+    /// A check of a container succeeds again.
+    PebbleCheckRecovered {
+        /// The origin.
+        workload: NoticeContext,
+        /// The check's name.
+        check: String,
+    },
 }
 
 /// The kinds of all events, as [`Event::kind`] returns them.
-pub const EVENT_KINDS: [&str; 24] = [
+pub const EVENT_KINDS: [&str; 27] = [
     "install",
     "start",
     "stop",
@@ -195,17 +219,39 @@ pub const EVENT_KINDS: [&str; 24] = [
     "secret-expired",
     "secret-remove",
     "pebble-ready",
+    "pebble-custom-notice",
+    "pebble-check-failed",
+    "pebble-check-recovered",
 ];
 
 impl Event {
+    /// Returns the event that tells a charm of a workload's notice.
+    pub fn of_notice(notice: &WorkloadNotice, workload: NoticeContext) -> Self {
+        match notice {
+            WorkloadNotice::Custom { id, key } => {
+                Self::PebbleCustomNotice { workload, id: *id, key: key.clone() }
+            }
+            WorkloadNotice::CheckFailed { check } => {
+                Self::PebbleCheckFailed { workload, check: check.clone() }
+            }
+            WorkloadNotice::CheckRecovered { check } => {
+                Self::PebbleCheckRecovered { workload, check: check.clone() }
+            }
+        }
+    }
+
     /// Returns the hook's full name, such as `db-relation-joined`. An action and a custom event have their own name.
     pub fn hook_name(&self) -> String {
-        match (self, self.relation(), self.storage()) {
-            (Self::Action { name, .. } | Self::Custom { name, .. }, ..) => name.clone(),
-            (_, Some(context), _) => format!("{}-{}", context.endpoint, self.kind()),
-            (_, None, Some(context)) => format!("{}-{}", context.storage.name(), self.kind()),
-            (Self::PebbleReady { container }, ..) => format!("{container}-{}", self.kind()),
-            (_, None, None) => self.kind().to_owned(),
+        let kind = self.kind();
+        match self {
+            Self::Action { name, .. } | Self::Custom { name, .. } => name.clone(),
+            _ => {
+                let endpoint = self.relation().map(|relation| relation.endpoint.to_string());
+                let storage = || self.storage().map(|storage| storage.storage.name().to_string());
+                let container = || self.container().map(ContainerName::to_string);
+                let about = endpoint.or_else(storage).or_else(container);
+                about.map_or_else(|| kind.to_owned(), |about| format!("{about}-{kind}"))
+            }
         }
     }
 
@@ -236,6 +282,9 @@ impl Event {
             Self::SecretExpired { .. } => "secret-expired",
             Self::SecretRemove { .. } => "secret-remove",
             Self::PebbleReady { .. } => "pebble-ready",
+            Self::PebbleCustomNotice { .. } => "pebble-custom-notice",
+            Self::PebbleCheckFailed { .. } => "pebble-check-failed",
+            Self::PebbleCheckRecovered { .. } => "pebble-check-recovered",
         }
     }
 
@@ -243,6 +292,16 @@ impl Event {
     pub fn container(&self) -> Option<&ContainerName> {
         match self {
             Self::PebbleReady { container } => Some(container),
+            _ => self.notice().map(|workload| &workload.container),
+        }
+    }
+
+    /// Returns the origin of an event about a workload's notice.
+    pub fn notice(&self) -> Option<&NoticeContext> {
+        match self {
+            Self::PebbleCustomNotice { workload, .. }
+            | Self::PebbleCheckFailed { workload, .. }
+            | Self::PebbleCheckRecovered { workload, .. } => Some(workload),
             _ => None,
         }
     }

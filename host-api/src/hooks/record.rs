@@ -194,6 +194,9 @@ fn is_zero(number: &u64) -> bool {
 pub struct WorkloadRecord {
     /// The boot id of its Pebble in the last committed pebble-ready.
     pub boot_id: String,
+    /// The number of the last notice of that start that the charm was told of.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub told: u64,
 }
 
 /// A unit's progress on one secret (`docs/hook-model.md` 1.2).

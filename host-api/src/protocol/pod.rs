@@ -8,6 +8,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::notice::WorkloadNotice;
+
 /// The first byte of a stream that leads to its target.
 pub const OPENED: u8 = 1;
 
@@ -70,6 +72,14 @@ pub enum PodReport {
         service: String,
         /// The reason in words, cut short if it is long.
         reason: String,
+    },
+    /// Something happened that the charm is to be told of.
+    #[serde(rename_all = "kebab-case")]
+    Notice {
+        /// Its number, which grows.
+        number: u64,
+        /// The notice.
+        notice: WorkloadNotice,
     },
 }
 

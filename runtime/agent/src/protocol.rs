@@ -16,11 +16,13 @@ use std::{
 
 use periapt_hook::WorkloadTarget;
 use periapt_host_api::{
-    AgentName, Digest, LeaderTerm, ModelUuid, OperationId, Refusal, Revision, Timestamp, UnitName,
+    AgentName, ContainerName, Digest, LeaderTerm, ModelUuid, OperationId, Refusal, Revision, Timestamp,
+    UnitName,
     agent::{RunnerAnswer, RunnerCommand},
     api::{MAX_LINE_BYTES, WatchPosition},
     commit::EarlyItem,
     journal::HookCosts,
+    notice::WorkloadNotice,
     resource::ResourceKey,
     secret::{SecretData, SecretKey},
     trace::{RevisionTrace, TraceContext},
@@ -78,6 +80,8 @@ pub(crate) enum ToRunner {
     Grants(Vec<Grant>),
     /// The workloads that listen now.
     Workloads(WorkloadsTold),
+    /// Notices of workloads that listen.
+    Notices(NoticesTold),
     /// A request to end. Hooks in flight are abandoned, and run again later (U-13).
     Exit,
 }
@@ -112,11 +116,49 @@ pub(crate) struct Start {
     pub(crate) workloads: WorkloadsTold,
 }
 
+/// The extent to which a runner knows the workloads.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct WorkloadsKnown {
+    /// The version of the last [`WorkloadsTold`].
+    pub(crate) pods: u64,
+    /// The place of the last notice.
+    pub(crate) notices: u64,
+}
+
+/// Notices of workloads, in the order of their arrival.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct NoticesTold {
+    /// The place of the last one.
+    pub(crate) last: u64,
+    /// The notices.
+    pub(crate) notices: Vec<NoticeTold>,
+}
+
+/// A notice of a workload.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct NoticeTold {
+    /// The unit.
+    pub(crate) unit: UnitName,
+    /// The container.
+    pub(crate) container: ContainerName,
+    /// The id of its start.
+    pub(crate) boot_id: String,
+    /// The number of the notice, counted from that start.
+    pub(crate) number: u64,
+    /// Its place among the notices of the model.
+    pub(crate) arrival: u64,
+    /// The notice.
+    pub(crate) notice: WorkloadNotice,
+}
+
 /// The workloads of the units that listen.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) struct WorkloadsTold {
-    /// The number of the last start of a workload that this contains.
+    /// The number of the last start or end of a workload that this contains.
     pub(crate) version: u64,
     /// The boot ids, by unit and container.
     pub(crate) boots: BTreeMap<UnitName, WorkloadBoots>,
@@ -190,9 +232,9 @@ pub(crate) enum ToKeeper {
         position: WatchPosition,
         /// The time at which work is due even without a change.
         wake_at: Option<Timestamp>,
-        /// The version of the workloads that the runner knows of.
+        /// The extent to which the units know the workloads beside them.
         #[serde(default)]
-        workloads: u64,
+        workloads: WorkloadsKnown,
     },
     /// A charm whose code the runner has unmapped. It requests the charm again before its next hook.
     Released(Digest),

@@ -1,7 +1,7 @@
 //! The environment variables of a hook (`docs/hook-model.md` 4.2). A sandbox has no socket, no tools directory and no
 //! proxy, so the variables for them are absent or empty.
 
-use periapt_host_api::{JUJU_VERSION, event::Event, storage::StorageKind};
+use periapt_host_api::{JUJU_VERSION, event::Event, notice::CUSTOM_NOTICE, storage::StorageKind};
 
 use crate::HookContext;
 
@@ -51,7 +51,7 @@ impl HookContext {
         variables.extend(custom_variables(event));
         variables.extend(storage_variables(event));
         variables.extend(secret_variables(event));
-        variables.extend(event.container().map(|name| ("JUJU_WORKLOAD_NAME".to_owned(), name.to_string())));
+        variables.extend(workload_variables(event));
         variables
     }
 }
@@ -99,6 +99,23 @@ fn secret_variables(event: &Event) -> Vec<(String, String)> {
     ];
     if let Some(revision) = event.secret_revision() {
         variables.push(("JUJU_SECRET_REVISION".to_owned(), revision.to_string()));
+    }
+    variables
+}
+
+fn workload_variables(event: &Event) -> Vec<(String, String)> {
+    let Some(container) = event.container() else { return Vec::new() };
+    let mut variables = vec![("JUJU_WORKLOAD_NAME".to_owned(), container.to_string())];
+    match event {
+        Event::PebbleCustomNotice { id, key, .. } => variables.extend([
+            ("JUJU_NOTICE_ID".to_owned(), id.to_string()),
+            ("JUJU_NOTICE_TYPE".to_owned(), CUSTOM_NOTICE.to_owned()),
+            ("JUJU_NOTICE_KEY".to_owned(), key.clone()),
+        ]),
+        Event::PebbleCheckFailed { check, .. } | Event::PebbleCheckRecovered { check, .. } => {
+            variables.push(("JUJU_PEBBLE_CHECK_NAME".to_owned(), check.clone()));
+        }
+        _ => {}
     }
     variables
 }

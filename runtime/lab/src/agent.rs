@@ -16,7 +16,7 @@ use periapt_host_api::{
 };
 use periapt_model::{Input, Output, Root, WorkerCommand, follow, view};
 use periapt_uniter::{
-    Timeline, WorkloadBoots,
+    Timeline, UnitWorkloads,
     executor::{ChangedDependencies, Dependents},
 };
 
@@ -107,7 +107,7 @@ pub(crate) struct Agent {
     pub(crate) doubts: bool,
     groups: Groups,
     /// The workloads that listen beside its units.
-    pub(crate) workloads: BTreeMap<UnitName, WorkloadBoots>,
+    pub(crate) workloads: BTreeMap<UnitName, UnitWorkloads>,
     /// The lead of the clock of short waits over the clock of leases: see [`Agent::pass_short_waits`].
     ahead: Duration,
 }

@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, fmt, time::Duration};
 
 use jiff::Timestamp;
+use periapt_host_api::notice::WorkloadNotice;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -135,6 +136,8 @@ pub enum PodOutput {
     Probe(ProbeId, Probe, Duration),
     /// Tells the operator that a service ended by itself, or could not be started again, and the reason in words.
     ServiceEnded(String, String),
+    /// Tells the charm of a notice.
+    Notice(WorkloadNotice),
     /// Ends the pod with an exit code: no service runs any more.
     Shutdown(i32),
 }

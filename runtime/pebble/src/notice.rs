@@ -39,6 +39,15 @@ pub(crate) struct Occurrence {
     pub(crate) repeat_after: Option<GoDuration>,
 }
 
+/// The result of an occurrence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Occurred {
+    /// The notice's id.
+    pub(crate) id: u64,
+    /// True if the notice is new, or repeats: its pause is over.
+    pub(crate) is_repeated: bool,
+}
+
 /// All notices that are kept.
 #[derive(Debug, Default)]
 pub(crate) struct Notices {
@@ -51,8 +60,8 @@ pub(crate) struct Notices {
 }
 
 impl Notices {
-    /// Records an occurrence. Returns the notice's id.
-    pub(crate) fn occur(&mut self, date: Timestamp, occurrence: Occurrence, limits: &PodLimits) -> u64 {
+    /// Records an occurrence.
+    pub(crate) fn occur(&mut self, date: Timestamp, occurrence: Occurrence, limits: &PodLimits) -> Occurred {
         let now = match self.latest {
             Some(latest) if latest >= date => {
                 latest.saturating_add(SignedDuration::from_micros(1)).unwrap_or(latest)
@@ -64,14 +73,15 @@ impl Notices {
         let known = self.notices.values_mut().find(|it| it.user == user && it.kind == kind && it.key == key);
         if let Some(notice) = known {
             let pause = repeat_after.map_or(Duration::ZERO, |it| it.0);
-            if age(now, notice.repeated) >= pause {
+            let is_repeated = age(now, notice.repeated) >= pause;
+            if is_repeated {
                 notice.repeated = now;
             }
             notice.last = now;
             notice.occurrences += 1;
             notice.data = data;
             notice.repeat_after = repeat_after;
-            return notice.id;
+            return Occurred { id: notice.id, is_repeated };
         }
         self.expire(now, limits);
         while self.notices.len() >= limits.notices.max(1) {
@@ -84,7 +94,7 @@ impl Notices {
         let notice =
             Notice { id, user, kind, key, first, last, repeated, occurrences: 1, data, repeat_after };
         self.notices.insert(id, notice);
-        id
+        Occurred { id, is_repeated: true }
     }
 
     fn expire(&mut self, now: Timestamp, limits: &PodLimits) {

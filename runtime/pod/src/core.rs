@@ -12,6 +12,7 @@ use std::{
     time::Duration,
 };
 
+use periapt_host_api::notice::WaitingNotices;
 use periapt_pebble::{
     Exit, PodAnswer, PodCaller, PodInput, PodOutput, PodRefusal, PodRequest, PodTime, ProcessId, RequestId,
     Spawn, Stdio, Supervisor, TaskId, WebsocketName,
@@ -58,6 +59,7 @@ pub(crate) struct Handle {
     events: mpsc::Sender<Event>,
     next: Arc<AtomicU64>,
     lines: watch::Receiver<u64>,
+    notices: watch::Receiver<WaitingNotices>,
 }
 
 impl Handle {
@@ -78,6 +80,11 @@ impl Handle {
     /// Returns the number of the next line of output, as it grows.
     pub(crate) fn lines(&self) -> watch::Receiver<u64> {
         self.lines.clone()
+    }
+
+    /// Returns the notices for the charm, as they come.
+    pub(crate) fn notices(&self) -> watch::Receiver<WaitingNotices> {
+        self.notices.clone()
     }
 }
 
@@ -130,6 +137,7 @@ pub(crate) struct Core {
     ends: mpsc::Sender<ServiceEnd>,
     /// The time at which the operator was last told of a service that ended.
     told: Option<Instant>,
+    notices: watch::Sender<WaitingNotices>,
     code: Option<i32>,
     lost: Option<String>,
 }
@@ -147,7 +155,8 @@ impl Core {
         let (output_sender, output) = mpsc::channel(OUTPUT_QUEUE);
         let (lines, receiver) = watch::channel(0);
         let (ends, ended) = mpsc::channel(ENDS_QUEUE);
-        let handle = Handle { events: sender.clone(), next: Arc::default(), lines: receiver };
+        let (notices, told) = watch::channel(WaitingNotices::default());
+        let handle = Handle { events: sender.clone(), next: Arc::default(), lines: receiver, notices: told };
         let core = Self {
             supervisor,
             began: Instant::now(),
@@ -166,6 +175,7 @@ impl Core {
             services,
             ends,
             told: None,
+            notices,
             code: None,
             lost: None,
         };
@@ -303,6 +313,10 @@ impl Core {
                     let _ = self.ends.try_send((service, reason));
                 }
             }
+            PodOutput::Notice(notice) => self.notices.send_modify(|notices| {
+                let number = notices.last() + 1;
+                notices.add(number, number, notice);
+            }),
             PodOutput::Shutdown(code) => self.code = Some(code),
         }
     }

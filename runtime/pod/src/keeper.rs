@@ -14,14 +14,17 @@ use std::{
 
 use axum::Router;
 use periapt_helper::send_beside;
-use periapt_host_api::pod::{OPENED, PodReport, PodStream, REFUSED};
+use periapt_host_api::{
+    notice::WaitingNotices,
+    pod::{OPENED, PodReport, PodStream, REFUSED},
+};
 use periapt_pebble::PodCaller;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, recvmsg};
 use tokio::{
     io::{AsyncWriteExt as _, Interest, copy_bidirectional},
     net::UnixStream,
-    sync::{Semaphore, mpsc},
-    time::timeout,
+    sync::{Semaphore, mpsc, watch},
+    time::{sleep, timeout},
 };
 
 use crate::{
@@ -37,6 +40,10 @@ const CALLS: usize = 16;
 /// The time in which a workload accepts a connection.
 const DIAL_TIME: Duration = Duration::from_secs(5);
 
+/// The pause between reports of notices, in which those that repeat become one: a workload that makes them without end
+/// causes as few hooks as a charm that asks for events without end.
+const NOTICE_PAUSE: Duration = Duration::from_secs(1);
+
 /// The targets of streams.
 #[derive(Debug, Clone)]
 pub(crate) struct Targets {
@@ -44,6 +51,17 @@ pub(crate) struct Targets {
     pub(crate) router: Router,
     /// The way to ports.
     pub(crate) network: Network,
+}
+
+/// What a pod has for its keeper.
+#[derive(Debug)]
+pub(crate) struct PodNews {
+    /// The sockets on which workloads call other units.
+    pub(crate) calls: CallSockets,
+    /// The notices that the charm is to be told of.
+    pub(crate) notices: watch::Receiver<WaitingNotices>,
+    /// The services that ended by themselves.
+    pub(crate) ends: mpsc::Receiver<ServiceEnd>,
 }
 
 /// The socket to a keeper.
@@ -59,24 +77,21 @@ impl Keeper {
         Ok(Self { socket: UnixStream::from_std(socket)? })
     }
 
-    /// Reports that the pod listens, serves the keeper's streams and passes the calls of workloads and the ends of services on,
-    /// until its socket ends.
-    pub(crate) async fn serve(
-        mut self,
-        targets: Targets,
-        boot_id: String,
-        sockets: CallSockets,
-        mut ends: mpsc::Receiver<ServiceEnd>,
-    ) {
+    /// Reports that the pod listens, serves the keeper's streams, and passes on what the pod has for its keeper, until the
+    /// keeper's socket ends.
+    pub(crate) async fn serve(mut self, targets: Targets, boot_id: String, news: PodNews) {
+        let PodNews { calls: sockets, notices, mut ends } = news;
         if let Err(error) = self.report(&PodReport::Ready { boot_id }).await {
             tracing::info!("the keeper cannot be told that the pod listens: {error}");
             return;
         }
         let (calls, mut called) = mpsc::channel(CALLS);
         let taken = take_all(sockets, calls);
-        tokio::pin!(taken);
+        let (reports, mut reported) = mpsc::channel(1);
+        let beside = async { tokio::join!(taken, report_notices(notices, reports)) };
+        tokio::pin!(beside);
         let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-        let mut takes = true;
+        let mut has_news = true;
         loop {
             let next = async {
                 let permit = Arc::clone(&permits).acquire_owned().await.map_err(io::Error::other)?;
@@ -94,8 +109,12 @@ impl Keeper {
                         Err(error) => Err(error),
                     }
                 }
-                () = &mut taken, if takes => {
-                    takes = false;
+                Some(report) = reported.recv() => match self.report(&report).await {
+                    Ok(()) => continue,
+                    Err(error) => Err(error),
+                },
+                _ = &mut beside, if has_news => {
+                    has_news = false;
                     continue;
                 }
             };
@@ -146,6 +165,24 @@ impl Keeper {
     }
 }
 
+/// Hands out a report of each notice, until the pod ends.
+async fn report_notices(mut notices: watch::Receiver<WaitingNotices>, reports: mpsc::Sender<PodReport>) {
+    let mut told = 0;
+    while notices.changed().await.is_ok() {
+        let news: Vec<_> = {
+            let notices = notices.borrow_and_update();
+            notices.after(told).map(|(number, waiting)| (number, waiting.notice.clone())).collect()
+        };
+        for (number, notice) in news {
+            if reports.send(PodReport::Notice { number, notice }).await.is_err() {
+                return;
+            }
+            told = number;
+        }
+        sleep(NOTICE_PAUSE).await;
+    }
+}
+
 /// Receives one target with its descriptor. The keeper sends both at once, and the kernel joins them to no others.
 fn receive(socket: &UnixStream) -> io::Result<Option<(PodStream, OwnedFd)>> {
     let mut bytes = [0; PodStream::BYTES];
@@ -191,5 +228,42 @@ async fn lead(target: PodStream, mut stream: UnixStream, targets: Targets) -> io
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use periapt_host_api::notice::WorkloadNotice;
+    use tokio::io::{AsyncBufReadExt as _, BufReader};
+
+    use super::*;
+
+    fn failed(check: &str) -> WorkloadNotice {
+        WorkloadNotice::CheckFailed { check: check.to_owned() }
+    }
+
+    #[tokio::test]
+    async fn notices_are_reported_after_the_start_and_what_repeats_meanwhile_once() {
+        let (ours, theirs) = Started::pair().unwrap();
+        let (notices, told) = watch::channel(WaitingNotices::default());
+        let keeper = Keeper::new(theirs).unwrap();
+        let serving = tokio::spawn(async move { keeper.serve(&Router::new(), "b1".to_owned(), told).await });
+        ours.set_nonblocking(true).unwrap();
+        let mut reports = BufReader::new(UnixStream::from_std(ours).unwrap()).lines();
+        let mut next = async || {
+            let line = timeout(Duration::from_secs(60), reports.next_line()).await.unwrap();
+            serde_json::from_str::<PodReport>(&line.unwrap().unwrap()).unwrap()
+        };
+        let notice = |number, check| PodReport::Notice { number, notice: failed(check) };
+        let add = |number, check| notices.send_modify(|it| drop(it.add(number, number, failed(check))));
+        assert_eq!(next().await, PodReport::Ready { boot_id: "b1".to_owned() });
+        add(1, "up");
+        assert_eq!(next().await, notice(1, "up"));
+        for (number, check) in [(2, "up"), (3, "disk"), (4, "up")] {
+            add(number, check);
+        }
+        assert_eq!((next().await, next().await), (notice(3, "disk"), notice(4, "up")));
+        drop(reports);
+        timeout(Duration::from_secs(60), serving).await.unwrap().unwrap();
     }
 }

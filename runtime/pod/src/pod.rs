@@ -26,7 +26,7 @@ use crate::{
     connection::{Callers, serve_tcp, serve_unix},
     core::Core,
     driver::{self, Driver},
-    keeper::{Keeper, Targets},
+    keeper::{Keeper, PodNews, Targets},
     network::Network,
     options::{PodError, PodOptions},
 };
@@ -97,6 +97,7 @@ pub(crate) async fn serve(
     let boot_id = settings.boot_id.clone();
     let supervisor = Supervisor::new(settings);
     let (core, handle, mut ends) = Core::new(supervisor, orders.clone(), reports, network.clone(), services);
+    let notices = handle.notices();
     let state = Arc::new(api::State::new(handle, root, file_bounds, search_path));
     let mut servers = tokio::task::JoinSet::new();
     let mut bound = None;
@@ -112,7 +113,7 @@ pub(crate) async fn serve(
         Some((keeper, calls)) => {
             let (router, gone) = (api::router(state), cancel.clone());
             servers.spawn(async move {
-                keeper.serve(Targets { router, network }, boot_id, calls, ends).await;
+                keeper.serve(Targets { router, network }, boot_id, PodNews { calls, notices, ends }).await;
                 gone.cancel();
             });
         }

@@ -18,6 +18,6 @@ pub use native::{NativeProgram, answer_as_hook_tool};
 pub use result::{ActionTrialResult, TrialOutcome, TrialResult};
 pub use run::Trial;
 pub use scene::{
-    BatchScene, EventKind, EventScene, ModelScene, RelationScene, Scene, SceneError, SecretScene,
-    StatusScene, StorageScene,
+    BatchScene, EventKind, EventScene, ModelScene, NoticeScene, RelationScene, Scene, SceneError,
+    SecretScene, StatusScene, StorageScene,
 };

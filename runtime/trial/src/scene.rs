@@ -28,7 +28,7 @@ pub(crate) mod check;
 pub(crate) mod event;
 pub(crate) mod view;
 
-pub use event::{BatchScene, EventKind, EventScene};
+pub use event::{BatchScene, EventKind, EventScene, NoticeScene};
 
 /// A unit, its event, and the part of the model that it may see.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]

@@ -8,6 +8,7 @@ use periapt_host_api::{
     commit::{EarlyEffect, Transitions},
     event::Event,
     journal::{HookOutcome, JournalRecord},
+    notice::WaitingNotices,
     record::{CharmRef, SecretRecord, SeenHashes, UnitRecord, WorkloadRecord},
     secret::{SecretId, SecretRevision},
     view::View,
@@ -15,6 +16,18 @@ use periapt_host_api::{
 
 /// The boot ids of the Pebbles that listen beside a unit, by their containers.
 pub type WorkloadBoots = BTreeMap<ContainerName, String>;
+
+/// The workloads that listen beside a unit, by their containers.
+pub type UnitWorkloads = BTreeMap<ContainerName, ListeningWorkload>;
+
+/// A container whose Pebble listens.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ListeningWorkload {
+    /// The id of this start.
+    pub boot_id: String,
+    /// Notices since this start that the charm may not have been told of.
+    pub notices: WaitingNotices,
+}
 
 /// The next step of a unit.
 #[derive(Debug, Clone, PartialEq)]

@@ -34,7 +34,7 @@ use periapt_host_api::{
     Incarnation, OperationId, Timestamp, UnitName, commit::EarlyEffect, usage::Usage, view::View,
 };
 
-use crate::{Backoff, Decision, WorkloadBoots, resolve_beside};
+use crate::{Backoff, Decision, UnitWorkloads, resolve_beside};
 
 mod charm;
 mod command;
@@ -132,7 +132,7 @@ pub struct Executor {
     wake: Wake,
     depends: BTreeSet<Dependency>,
     /// The workloads beside the unit, as far as the driver has told.
-    workloads: WorkloadBoots,
+    workloads: UnitWorkloads,
 }
 
 /// The handling of one input.
@@ -168,7 +168,7 @@ impl Executor {
             uncommitted: Usage::default(),
             wake: Wake::default(),
             depends: BTreeSet::new(),
-            workloads: WorkloadBoots::new(),
+            workloads: UnitWorkloads::new(),
         }
     }
 

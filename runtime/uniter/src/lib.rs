@@ -29,8 +29,8 @@ mod update_status;
 pub use action::action_ended;
 use backoff::Backoff;
 pub use decision::{
-    ActionEnd, ActionRun, Decision, DeployKind, DeployRun, HookEnd, HookRun, Progress, SeenVersions, Skipped,
-    WorkloadBoots,
+    ActionEnd, ActionRun, Decision, DeployKind, DeployRun, HookEnd, HookRun, ListeningWorkload, Progress,
+    SeenVersions, Skipped, UnitWorkloads, WorkloadBoots,
 };
 pub use executor::{begin, hook_ended};
 pub use jitter::Jitter;

@@ -10,7 +10,7 @@ use periapt_host_api::{
     view::{ApplicationView, MachineView, ModelView, StorageAttachment, StorageView, UnitView, View},
 };
 
-use crate::{Decision, WorkloadBoots};
+use crate::{Decision, UnitWorkloads};
 
 /// A unit with the entries of its view that concern it.
 pub(crate) struct ResolveInput<'a> {
@@ -20,7 +20,7 @@ pub(crate) struct ResolveInput<'a> {
     pub(crate) application: &'a ApplicationView,
     machine: Option<&'a MachineView>,
     /// The workloads beside the unit.
-    pub(crate) workloads: &'a WorkloadBoots,
+    pub(crate) workloads: &'a UnitWorkloads,
 }
 
 impl<'a> ResolveInput<'a> {
@@ -29,7 +29,7 @@ impl<'a> ResolveInput<'a> {
     pub(crate) fn find(
         view: &'a View,
         name: &UnitName,
-        workloads: &'a WorkloadBoots,
+        workloads: &'a UnitWorkloads,
     ) -> Result<Self, Decision> {
         let nothing_yet = view.model.is_none() && view.revision == Revision::default();
         let gone = if nothing_yet { Decision::Wait { wake_at: None } } else { Decision::Stop };

@@ -2,7 +2,7 @@
 
 use periapt_host_api::{Timestamp, UnitName, view::View};
 
-use crate::{Decision, WorkloadBoots, action, later, relation, resolve_input::ResolveInput, update_status};
+use crate::{Decision, UnitWorkloads, action, later, relation, resolve_input::ResolveInput, update_status};
 
 mod deploy;
 mod error;
@@ -40,6 +40,8 @@ const RULES: &[Rule] = &[
     ordinary::config_change, // 17d
     relation::next,          // 17e
     later::next,             // (decision 0017: events that the charm asked for)
+    workloads::notices,      // (decision 0092: notices of workloads)
+    update_status::next,     // 17f
     update_status::next,     // 17f
 ];
 
@@ -47,14 +49,14 @@ const RULES: &[Rule] = &[
 ///
 /// `view` is one whole revision that contains the unit's record, and is not older than the unit's last commit.
 pub fn resolve(view: &View, unit: &UnitName, now: Timestamp) -> Decision {
-    resolve_beside(view, unit, &WorkloadBoots::new(), now)
+    resolve_beside(view, unit, &UnitWorkloads::new(), now)
 }
 
 /// Returns the next step of a unit with these workloads beside it.
 pub(crate) fn resolve_beside(
     view: &View,
     unit: &UnitName,
-    workloads: &WorkloadBoots,
+    workloads: &UnitWorkloads,
     now: Timestamp,
 ) -> Decision {
     match ResolveInput::find(view, unit, workloads) {

@@ -85,6 +85,41 @@ fn log(tried: &Value) -> Vec<&str> {
 }
 
 #[test]
+fn a_hook_of_a_workload_is_told_its_notice_or_check() -> anyhow::Result<()> {
+    let bench = Bench::new()?;
+    let notice = json!({"id": 3, "key": "example.com/done"});
+    for (event, said) in [
+        (json!({"hook": "web-pebble-ready"}), "event web-pebble-ready attempt=1"),
+        (
+            json!({"hook": "web-pebble-custom-notice", "notice": notice}),
+            "event web-pebble-custom-notice id=3 type=custom key=example.com/done attempt=1",
+        ),
+        (
+            json!({"hook": "web-pebble-check-failed", "check": "up"}),
+            "event web-pebble-check-failed check=up attempt=1",
+        ),
+        (
+            json!({"hook": "web-pebble-check-recovered", "check": "up"}),
+            "event web-pebble-check-recovered check=up attempt=1",
+        ),
+    ] {
+        let tried = bench.tried(&with(scene(&[]), "event", event))?;
+        assert_eq!(log(&tried), [said], "{tried}");
+    }
+    for (event, error) in [
+        (json!({"hook": "db-pebble-ready"}), "container"),
+        (json!({"hook": "web-pebble-custom-notice"}), "needs its notice"),
+        (json!({"hook": "web-pebble-check-failed"}), "needs its check"),
+        (json!({"hook": "web-pebble-gone"}), "there is no hook"),
+    ] {
+        let answers = bench.answers(&[with(scene(&[]), "event", event).to_string()])?;
+        let refused = answers.first().and_then(|answer| answer.get("error")).context("an error")?;
+        assert!(refused.to_string().contains(error), "{refused}");
+    }
+    Ok(())
+}
+
+#[test]
 fn a_hook_sees_its_scene_and_what_it_asks_for_comes_out() -> anyhow::Result<()> {
     let bench = Bench::new()?;
     let scene = scene(&[

@@ -6,6 +6,8 @@ use anyhow::Context as _;
 use periapt_tests::{Installation, POLL_INTERVAL, RunningProcess, signal};
 use serde_json::{Value, json};
 
+mod notices;
+
 /// The options of an agent that runs workloads as processes of its own user.
 const PLAIN: [&str; 3] = ["--workloads", "plain", "--i-know-that-nothing-is-isolated"];
 

@@ -61,7 +61,7 @@ pub fn by_row(tests: &[Found]) -> BTreeMap<String, Vec<Found>> {
 
 /// Returns true for a row's id.
 pub(crate) fn is_row(text: &str) -> bool {
-    matches!(text.as_bytes(), [b'A'..=b'Q' | b'X', b'0'..=b'9', b'0'..=b'9'])
+    matches!(text.as_bytes(), [b'A'..=b'Q' | b'X' | b'Y', b'0'..=b'9', b'0'..=b'9'])
 }
 
 /// Returns true for a table of hook tools, as opposed to Rust code.

@@ -42,12 +42,14 @@ typedef struct periapt_event {
   const char *unit;       // the remote unit; NULL in relation-changed: the application's bag changed
   const char *departing;  // who leaves, in relation-departed
   const char *name;       // of an action, a storage, a workload, a custom event
-  const char *id;         // of an action, a storage
+  const char *id;         // of an action, a storage, a workload's notice
   const char *location;   // of a storage
   const char *uri;        // of a secret
   const char *label;      // of a secret; NULL if it has none
   uint32_t revision;      // of a secret
   const char *json;       // of a custom event: what its sender gave
+  const char *key;        // of a workload's notice, in pebble-custom-notice
+  const char *check;      // of a workload's check, in pebble-check-failed and pebble-check-recovered
 } periapt_event;
 
 typedef struct periapt_handler {

@@ -98,12 +98,16 @@ static const char *understand(const periapt_charm_types_event_t *given, periapt_
       return "pebble-ready";
     case PERIAPT_CHARM_TYPES_EVENT_PEBBLE_CUSTOM_NOTICE:
       named(event, "pebble-custom-notice", &given->val.pebble_custom_notice.workload);
+      event->id = periapt_copied(&given->val.pebble_custom_notice.notice_id);
+      event->key = periapt_copied(&given->val.pebble_custom_notice.notice_key);
       return "pebble-custom-notice";
     case PERIAPT_CHARM_TYPES_EVENT_PEBBLE_CHECK_FAILED:
       named(event, "pebble-check-failed", &given->val.pebble_check_failed.workload);
+      event->check = periapt_copied(&given->val.pebble_check_failed.check);
       return "pebble-check-failed";
     case PERIAPT_CHARM_TYPES_EVENT_PEBBLE_CHECK_RECOVERED:
       named(event, "pebble-check-recovered", &given->val.pebble_check_recovered.workload);
+      event->check = periapt_copied(&given->val.pebble_check_recovered.check);
       return "pebble-check-recovered";
     case PERIAPT_CHARM_TYPES_EVENT_ACTION:
       named(event, "action", &given->val.action.name);

@@ -18,7 +18,8 @@ type RelationUnitEventName = "relation-joined" | "relation-changed";
 type StorageEventName = "storage-attached" | "storage-detaching";
 type SecretEventName = "secret-changed" | "secret-rotate";
 type SecretRevisionEventName = "secret-expired" | "secret-remove";
-type PebbleEventName = "pebble-ready" | "pebble-custom-notice" | "pebble-check-failed" | "pebble-check-recovered";
+type PebbleCheckEventName = "pebble-check-failed" | "pebble-check-recovered";
+type PebbleEventName = "pebble-ready" | "pebble-custom-notice" | PebbleCheckEventName;
 
 /** A name by itself, or with whom it is about in front: `relation-changed`, `db-relation-changed`. */
 type OrOf<Name extends string> = Name | `${string}-${Name}`;
@@ -54,7 +55,13 @@ export type EventOf<Name extends string> = Name extends OrOf<"action">
                 ? SecretRevisionEvent
                 : Name extends OrOf<"custom">
                   ? CustomEvent
-                  : BaseEvent;
+                  : Name extends OrOf<"pebble-ready">
+                    ? WorkloadEvent
+                    : Name extends OrOf<"pebble-custom-notice">
+                      ? WorkloadNoticeEvent
+                      : Name extends OrOf<PebbleCheckEventName>
+                        ? WorkloadCheckEvent
+                        : BaseEvent;
 
 /**
  * Registers a handler for an event, or for several. The most particular name counts: `db-relation-changed` before
@@ -105,6 +112,22 @@ export interface StorageEvent extends BaseEvent {
   name: string;
   kind: "block" | "filesystem";
   location: string;
+}
+
+export interface WorkloadEvent extends BaseEvent {
+  /** The container. */
+  workload: string;
+}
+
+export interface WorkloadNoticeEvent extends WorkloadEvent {
+  noticeId: string;
+  noticeType: string;
+  noticeKey: string;
+}
+
+export interface WorkloadCheckEvent extends WorkloadEvent {
+  /** The check's name. */
+  check: string;
 }
 
 export interface SecretEvent extends BaseEvent {

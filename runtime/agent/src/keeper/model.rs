@@ -36,7 +36,7 @@ use crate::{
     clock::{self, BootClock},
     metrics::{RunnerState, metrics},
     options::HookCapacity,
-    protocol::Start,
+    protocol::{Start, WorkloadsKnown},
 };
 use periapt_client::Backoff;
 
@@ -95,8 +95,8 @@ pub(crate) struct ModelKeeper<C: Controller> {
     /// The calls of workloads, until something takes them.
     dials: Option<mpsc::Receiver<PodDial>>,
     ingress: Ingress,
-    /// The version of the workloads that the last runner was told of.
-    workloads_told: u64,
+    /// The extent to which the last runner knows the workloads.
+    workloads_told: WorkloadsKnown,
     incarnation: Option<Incarnation>,
     watch: Follow<Watch<C>>,
     /// The traced commands that woke the model since its last runner ended.
@@ -130,7 +130,7 @@ impl<C: Controller> ModelKeeper<C> {
             neighbours: Arc::new(neighbours),
             dials: Some(dialled),
             ingress,
-            workloads_told: 0,
+            workloads_told: WorkloadsKnown::default(),
             incarnation: None,
             watch,
             woken_by: Vec::new(),
@@ -183,8 +183,8 @@ impl<C: Controller> ModelKeeper<C> {
 
     /// Returns the first message for the next runner.
     fn start(&mut self) -> Start {
-        let workloads = self.pods.boots().borrow().told();
-        self.workloads_told = workloads.version;
+        let workloads = self.pods.listening().borrow().told();
+        self.workloads_told = WorkloadsKnown { pods: workloads.version, notices: 0 };
         Start {
             workloads,
             agent: self.shared.agent.clone(),
@@ -213,9 +213,9 @@ impl<C: Controller> ModelKeeper<C> {
 
     /// Waits until work is due.
     async fn rest(&mut self, wake_at: Option<Timestamp>) {
-        let mut boots = self.pods.boots();
+        let mut pods = self.pods.listening();
         loop {
-            if boots.borrow_and_update().version() != self.workloads_told {
+            if !pods.borrow_and_update().are_all_known(self.workloads_told) {
                 return;
             }
             let wait =
@@ -226,7 +226,7 @@ impl<C: Controller> ModelKeeper<C> {
             tokio::select! {
                 () = self.ended.cancelled() => return,
                 () = sleep(wait) => {}
-                Ok(()) = boots.changed() => {}
+                Ok(()) = pods.changed() => {}
                 line = self.watch.next() => {
                     self.observe(&line);
                     if !line.is_heartbeat() {

@@ -15,9 +15,8 @@ use periapt_host_api::{
     ApplicationName, ContainerName, UnitName,
     charm::MAX_CONTAINERS,
     pod::{DialOrder, PodStream},
-    view::FrameLine,
+    view::{FrameLine, ViewEntity},
 };
-use periapt_uniter::WorkloadBoots;
 use tokio::{
     sync::{mpsc, oneshot, watch},
     task::JoinSet,
@@ -25,52 +24,19 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::protocol::WorkloadsTold;
-
 mod life;
+mod listening;
 mod process;
 mod starter;
 mod wanted;
 
+pub(crate) use listening::ListeningPods;
 pub(crate) use process::PodProgram;
 pub(crate) use starter::{PodFiles, PodSoftware, PodStarter, forget_earlier};
 use wanted::WantedPods;
 
 /// A pod: the container of a unit.
 pub(crate) type PodId = (UnitName, ContainerName);
-
-/// The boot ids of the pods that listen.
-#[derive(Debug, Default)]
-pub(crate) struct PodBoots {
-    /// The number of times that a pod began to listen.
-    version: u64,
-    boots: BTreeMap<PodId, String>,
-}
-
-impl PodBoots {
-    fn listens(&mut self, pod: &PodId, boot_id: String) {
-        self.version += 1;
-        self.boots.insert(pod.clone(), boot_id);
-    }
-
-    fn ended(&mut self, pod: &PodId) -> bool {
-        self.boots.remove(pod).is_some()
-    }
-
-    /// Returns them as runners are told.
-    pub(crate) fn told(&self) -> WorkloadsTold {
-        let mut boots: BTreeMap<UnitName, WorkloadBoots> = BTreeMap::new();
-        for ((unit, container), boot_id) in &self.boots {
-            boots.entry(unit.clone()).or_default().insert(container.clone(), boot_id.clone());
-        }
-        WorkloadsTold { version: self.version, boots }
-    }
-
-    /// Returns the number of times that a pod began to listen.
-    pub(crate) fn version(&self) -> u64 {
-        self.version
-    }
-}
 
 /// The streams that wait for one pod. Further callers are refused: each waits for at most [`OPENS_WITHIN`].
 const WAITING: usize = 64;
@@ -129,7 +95,7 @@ pub(crate) struct Pods {
     wanted: WantedPods,
     running: BTreeMap<PodId, Running>,
     doors: Doors,
-    boots: Arc<watch::Sender<PodBoots>>,
+    listening: Arc<watch::Sender<ListeningPods>>,
     dials: mpsc::Sender<PodDial>,
     tasks: JoinSet<()>,
     /// The pods that this agent does not run, and the reasons.
@@ -144,7 +110,7 @@ impl Pods {
             wanted: WantedPods::default(),
             running: BTreeMap::new(),
             doors: Doors::default(),
-            boots: Arc::default(),
+            listening: Arc::default(),
             dials,
             tasks: JoinSet::new(),
             closed: BTreeMap::new(),
@@ -156,14 +122,15 @@ impl Pods {
         PodStreams { doors: Arc::clone(&self.doors) }
     }
 
-    /// Returns the boot ids of the pods, and their changes.
-    pub(crate) fn boots(&self) -> watch::Receiver<PodBoots> {
-        self.boots.subscribe()
+    /// Returns the pods that listen, and their changes.
+    pub(crate) fn listening(&self) -> watch::Receiver<ListeningPods> {
+        self.listening.subscribe()
     }
 
     /// Records the changes of a frame's line, and starts and ends pods after the frame's last one. Returns the units with
     /// pods if the frame may have changed them.
     pub(crate) fn observe(&mut self, line: &FrameLine) -> Option<BTreeSet<UnitName>> {
+        self.forget_told_notices(line);
         if !self.wanted.observe(line) {
             return None;
         }
@@ -173,7 +140,7 @@ impl Pods {
         let gone = |pod: &PodId, running: &mut Running| wanted.get(pod) != Some(&running.software);
         for (pod, running) in self.running.extract_if(.., gone) {
             running.ends.cancel();
-            self.boots.send_if_modified(|boots| boots.ended(&pod));
+            self.listening.send_if_modified(|listening| listening.ended(&pod));
             changed.insert(pod, running.ended);
         }
         wanted.retain(|pod, _| !self.running.contains_key(pod));
@@ -214,15 +181,15 @@ impl Pods {
         self.doors.lock().entry(pod.0.clone()).or_default().insert(pod.1.clone(), Door::Pod(door));
         let running = Running { software: software.clone(), ends: ends.clone(), ended: ended.clone() };
         self.running.insert(pod.clone(), running);
-        let (starter, doors, boots) =
-            (Arc::clone(&self.starter), Arc::clone(&self.doors), Arc::clone(&self.boots));
+        let (starter, doors, listening) =
+            (Arc::clone(&self.starter), Arc::clone(&self.doors), Arc::clone(&self.listening));
         let dials = self.dials.clone();
         self.tasks.spawn(async move {
             let _ended = ended.drop_guard();
             if let Some(before) = before {
                 before.cancelled().await;
             }
-            life::keep(&starter, (&pod, &software), requests, &boots, &dials, &ends).await;
+            life::keep(&starter, (&pod, &software), requests, &listening, &dials, &ends).await;
             // A pod of the same name may have begun since: what is known of it stays.
             let mut doors = doors.lock();
             if let Some(of_unit) = doors.get_mut(&pod.0)
@@ -232,8 +199,23 @@ impl Pods {
                 if of_unit.is_empty() {
                     doors.remove(&pod.0);
                 }
-                boots.send_if_modified(|boots| boots.ended(&pod));
+                listening.send_if_modified(|listening| listening.ended(&pod));
             }
+        });
+    }
+
+    /// Removes the notices of which charms have been told by a line of a frame. Nobody needs to hear of that.
+    fn forget_told_notices(&self, line: &FrameLine) {
+        if self.listening.borrow().are_quiet() {
+            return;
+        }
+        self.listening.send_if_modified(|listening| {
+            for entity in &line.puts {
+                if let ViewEntity::Unit(unit) = entity {
+                    listening.told_charm(&unit.name, &unit.record.workloads);
+                }
+            }
+            false
         });
     }
 

@@ -6,6 +6,7 @@ mod commits;
 mod idle;
 mod link;
 mod many_units;
+mod notices;
 mod stage;
 mod suspects;
 mod traced;

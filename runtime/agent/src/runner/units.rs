@@ -17,7 +17,6 @@ use periapt_host_api::{
     trace::{RevisionTrace, TraceContext},
     view::View,
 };
-use periapt_uniter::WorkloadBoots;
 use periapt_uniter::executor::{
     ChangedDependencies, Dependency, Dependents, Executor, ExecutorInput, Options,
 };
@@ -179,23 +178,17 @@ impl Units {
 
     /// Tells units of the workloads beside them, at each change, for ever.
     async fn follow_workloads(self: &Arc<Self>) {
-        let mut changes = self.runner.workloads.changes();
-        // The first round tells all units: they may have been added before an earlier change.
-        let mut told: Option<BTreeMap<UnitName, WorkloadBoots>> = None;
         loop {
-            let now = changes.borrow_and_update().boots.clone();
-            for (count, unit) in self.all().iter().enumerate() {
-                let known = told.as_ref().map(|told| told.get(&unit.name));
-                if known != Some(now.get(&unit.name)) {
-                    let boots = now.get(&unit.name).cloned().unwrap_or_default();
-                    self.feed(unit, ExecutorInput::Workloads(boots));
+            let (changed, known) = self.runner.workloads.changes().await;
+            for (count, name) in changed.iter().enumerate() {
+                // A unit that is added later begins with what is known then.
+                let unit = self.managed.lock().get(name).map(Arc::clone);
+                if let Some(unit) = unit {
+                    self.feed(&unit, ExecutorInput::Workloads(self.runner.workloads.of(name)));
                 }
                 yield_after(count).await;
             }
-            told = Some(now);
-            if changes.changed().await.is_err() {
-                return;
-            }
+            self.runner.workloads.told_units(known);
         }
     }
 
@@ -282,9 +275,9 @@ impl Units {
         self.changed();
         // After the unit can be found: a change from now on reaches it, too. One may have come between the two steps.
         loop {
-            let boots = self.runner.workloads.of(name);
-            self.feed(&unit, ExecutorInput::Workloads(boots.clone()));
-            if self.runner.workloads.of(name) == boots {
+            let workloads = self.runner.workloads.of(name);
+            self.feed(&unit, ExecutorInput::Workloads(workloads.clone()));
+            if self.runner.workloads.of(name) == workloads {
                 return unit;
             }
         }
@@ -340,6 +333,8 @@ impl Units {
 
     /// Offers the keeper to exit if nothing is due.
     async fn offer_to_exit(&self) {
+        // Before the look at the units, which then have had this much.
+        let workloads = self.runner.workloads.delivered();
         let (Some(wake_at), Some(position), true) =
             (self.at_rest(), self.runner.mirror.position(), self.runner.storages.at_rest())
         else {
@@ -347,7 +342,6 @@ impl Units {
         };
         let timeline = self.runner.start.timeline;
         if wake_at.is_none_or(|at| clock::until(timeline, at) >= SOON) {
-            let workloads = self.runner.workloads.version();
             self.runner.link.send(ToKeeper::Idle { position, wake_at, workloads }).await;
         }
     }

@@ -16,7 +16,7 @@ use periapt_host_api::{
     view::View,
 };
 use periapt_uniter::{
-    Jitter, WorkloadBoots,
+    Jitter, UnitWorkloads,
     executor::{
         CharmAnswer, Executor, ExecutorCommand, ExecutorInput, Now, Options, Run, RunReport, SendOutcome,
         Turn, Wake,
@@ -135,7 +135,7 @@ pub(crate) struct Driver {
     noted: Vec<EarlyItem>,
     wake: Wake,
     /// The workloads that the executor was told of.
-    workloads: WorkloadBoots,
+    workloads: UnitWorkloads,
     stopped: bool,
     revoked: bool,
     /// The revision of the view on which the current operation was decided.
@@ -159,7 +159,7 @@ impl Driver {
             taken: false,
             noted: Vec::new(),
             wake: Wake::default(),
-            workloads: WorkloadBoots::new(),
+            workloads: UnitWorkloads::new(),
             stopped: false,
             revoked: false,
             decided_on: Revision::default(),

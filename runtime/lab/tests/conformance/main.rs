@@ -23,6 +23,7 @@ mod goal;
 mod invariants;
 mod later;
 mod leadership;
+mod notices;
 mod promises;
 mod properties;
 mod recovery;

@@ -5,7 +5,7 @@ use periapt_lab::Lab;
 
 use crate::bench::{charm, fails, lab, runs};
 
-const SERVED: &str = "
+pub(crate) const SERVED: &str = "
 name: served
 requires:
   db: {interface: sql}
@@ -26,14 +26,14 @@ fn deployed() -> Lab {
 }
 
 /// Returns the hooks of `a/0` after its start-up.
-fn later(lab: &Lab) -> Vec<String> {
+pub(crate) fn later(lab: &Lab) -> Vec<String> {
     let all = runs(lab, "a/0");
     assert_eq!(all[..4], START_UP);
     all[4..].to_vec()
 }
 
 #[test]
-fn pebble_ready_comes_after_start_and_once_for_each_start_of_a_container() {
+fn y01_pebble_ready_comes_after_start_and_once_for_each_start_of_a_container() {
     let mut lab = deployed();
     lab.run_until_idle().unwrap();
     assert!(later(&lab).is_empty(), "no container has started");
@@ -49,7 +49,7 @@ fn pebble_ready_comes_after_start_and_once_for_each_start_of_a_container() {
 }
 
 #[test]
-fn starts_while_a_hook_runs_are_told_once_with_the_last_of_them() {
+fn y02_starts_while_a_hook_runs_are_told_once_with_the_last_of_them() {
     let mut lab = deployed();
     lab.run_until_idle().unwrap();
     lab.hold("a/0").unwrap();
@@ -65,7 +65,7 @@ fn starts_while_a_hook_runs_are_told_once_with_the_last_of_them() {
 }
 
 #[test]
-fn pebble_ready_precedes_changes_of_settings_and_members() {
+fn y03_pebble_ready_precedes_changes_of_settings_and_members() {
     let mut lab = deployed();
     lab.deploy("b", &charm("name: b\nprovides: {db: {interface: sql}}\n"), 1).unwrap();
     lab.run_until_idle().unwrap();
@@ -88,7 +88,7 @@ fn pebble_ready_precedes_changes_of_settings_and_members() {
 }
 
 #[test]
-fn a_failed_pebble_ready_is_tried_again_and_a_dying_unit_is_told_nothing() {
+fn y04_a_failed_pebble_ready_is_tried_again_and_a_dying_unit_is_told_nothing() {
     let mut lab = deployed();
     lab.configure_model(&[("automatically-retry-hooks", "false")]).unwrap();
     lab.run_until_idle().unwrap();

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use periapt_host_api::notice::WorkloadNotice;
+
 use super::{Owner, Supervisor, services::account};
 use crate::{
     change::{ChangeKind, NewTask, Work},
@@ -218,6 +220,8 @@ impl Supervisor {
                 let task = self.only_task(change);
                 if was_down {
                     self.end_task(task, Ok(()));
+                    self.outputs
+                        .push(PodOutput::Notice(WorkloadNotice::CheckRecovered { check: name.to_owned() }));
                     self.drive(name, ChangeKind::PerformCheck);
                 } else {
                     self.set_progress(task, 0, threshold);
@@ -232,6 +236,8 @@ impl Supervisor {
                 self.set_progress(task, failures, threshold);
                 if fails_now {
                     self.end_task(task, Err(error));
+                    self.outputs
+                        .push(PodOutput::Notice(WorkloadNotice::CheckFailed { check: name.to_owned() }));
                     self.drive(name, ChangeKind::RecoverCheck);
                     self.react_to_check(name);
                 } else {

@@ -1,13 +1,15 @@
 use std::collections::BTreeMap;
 
+use periapt_host_api::notice::WorkloadNotice;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::{
+    duration::GoDuration,
     message::{
-        AddLayer, ChecksAction, ChecksBody, ExecBody, Exit, NoticesQuery, PodAnswer, PodCaller, PodRefusal,
-        PodRequest, Probe, ServicesAction, ServicesBody, SignalsBody, Spawn, WebsocketName,
+        AddLayer, ChecksAction, ChecksBody, ExecBody, Exit, NoticeBody, NoticesQuery, PodAnswer, PodCaller,
+        PodRefusal, PodRequest, Probe, ServicesAction, ServicesBody, SignalsBody, Spawn, WebsocketName,
     },
     plan::Service,
     signal::Signal,
@@ -443,6 +445,47 @@ fn a_check_that_fails_is_told_and_recovers() {
     let data: Vec<_> = notices.as_array().unwrap().iter().map(|it| it["last-data"].clone()).collect();
     let of = |kind: &str| json!({ "kind": kind, "check-name": "c" });
     assert_eq!(data, [of("perform-check"), of("recover-check")]);
+    let check = "c".to_owned();
+    let told =
+        [WorkloadNotice::CheckFailed { check: check.clone() }, WorkloadNotice::CheckRecovered { check }];
+    assert_eq!(pod.others, told.map(PodOutput::Notice));
+}
+
+#[test]
+fn a_check_that_is_stopped_while_it_is_down_tells_nothing_more() {
+    let mut pod = Pod::new(CHECKED);
+    pod.seconds(1.0);
+    pod.answer_probes(Err("refused"));
+    pod.seconds(1.0);
+    pod.answer_probes(Err("refused"));
+    assert_eq!(pod.others.len(), 1, "{:?}", pod.others);
+    let checks = vec!["c".to_owned()];
+    pod.result(PodRequest::ActOnChecks(ChecksBody { action: ChecksAction::Stop, checks }));
+    pod.seconds(5.0);
+    assert_eq!(pod.others.len(), 1, "{:?}", pod.others);
+}
+
+#[test]
+fn a_custom_notice_is_told_when_it_is_new_and_when_its_pause_is_over() {
+    let mut pod = Pod::new("{}");
+    let notify = |key: &str, pause: u64| {
+        PodRequest::Notify(NoticeBody {
+            action: "add".to_owned(),
+            kind: "custom".to_owned(),
+            key: key.to_owned(),
+            repeat_after: Some(GoDuration(Duration::from_secs(pause))),
+            data: BTreeMap::new(),
+        })
+    };
+    for (key, pause) in [("a.b/c", 10), ("a.b/c", 10), ("a.b/d", 0), ("a.b/d", 0)] {
+        pod.result(notify(key, pause));
+        pod.seconds(1.0);
+    }
+    pod.seconds(7.0);
+    pod.result(notify("a.b/c", 10));
+    assert!(pod.ask(notify("no key", 0)).is_err());
+    let custom = |id, key: &str| PodOutput::Notice(WorkloadNotice::Custom { id, key: key.to_owned() });
+    assert_eq!(pod.others, [custom(1, "a.b/c"), custom(2, "a.b/d"), custom(2, "a.b/d"), custom(1, "a.b/c")]);
 }
 
 #[test]

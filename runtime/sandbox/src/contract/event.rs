@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use periapt_host_api::{
     UnitName,
     event::{Event, RelationContext, StorageContext},
+    notice::{CUSTOM_NOTICE, NoticeContext},
     secret::{SecretContext, SecretRevision},
 };
 
@@ -84,7 +85,25 @@ fn event_of(event: &Event) -> types::Event {
         Event::PebbleReady { container } => {
             types::Event::PebbleReady(types::WorkloadEvent { workload: container.to_string() })
         }
+        Event::PebbleCustomNotice { workload, id, key } => {
+            types::Event::PebbleCustomNotice(types::WorkloadNoticeEvent {
+                workload: workload.container.to_string(),
+                notice_id: id.to_string(),
+                notice_type: CUSTOM_NOTICE.to_owned(),
+                notice_key: key.clone(),
+            })
+        }
+        Event::PebbleCheckFailed { workload, check } => {
+            types::Event::PebbleCheckFailed(check_event(workload, check))
+        }
+        Event::PebbleCheckRecovered { workload, check } => {
+            types::Event::PebbleCheckRecovered(check_event(workload, check))
+        }
     }
+}
+
+fn check_event(workload: &NoticeContext, check: &str) -> types::WorkloadCheckEvent {
+    types::WorkloadCheckEvent { workload: workload.container.to_string(), check: check.to_owned() }
 }
 
 fn storage_event(context: &StorageContext) -> types::StorageEvent {

@@ -46,9 +46,30 @@ pub struct EventScene {
     /// For secret-expired and secret-remove, the revision.
     #[serde(default)]
     pub revision: Option<SecretRevision>,
+    /// For pebble-custom-notice, the notice.
+    #[serde(default)]
+    pub notice: Option<NoticeScene>,
+    /// For pebble-check-failed and pebble-check-recovered, the check's name.
+    #[serde(default)]
+    pub check: Option<String>,
     /// For custom events, the data of the charm's request.
     #[serde(default)]
     pub data: Value,
+}
+
+/// A notice of a workload.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct NoticeScene {
+    /// The notice's id in Pebble.
+    #[serde(default = "first_notice")]
+    pub id: u64,
+    /// The notice's key.
+    pub key: String,
+}
+
+fn first_notice() -> u64 {
+    1
 }
 
 /// The kinds of events that a name alone does not tell apart.

@@ -9,7 +9,7 @@ use periapt_host_api::{
     journal::{HookCosts, RecordedCalls},
 };
 
-use crate::{Jitter, WorkloadBoots};
+use crate::{Jitter, UnitWorkloads};
 
 /// The time on the three clocks of a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub enum ExecutorInput {
     /// A frame changed a [dependency](super::Dependency) of the unit's decision.
     DependenciesChanged,
     /// The workloads beside the unit that listen now.
-    Workloads(WorkloadBoots),
+    Workloads(UnitWorkloads),
     /// The view comes from another store.
     StoreReplaced,
     /// A time of [`ExecutorCommand::WakeAt`](super::ExecutorCommand::WakeAt) has come. An early wake-up is harmless.

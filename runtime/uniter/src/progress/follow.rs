@@ -82,7 +82,10 @@ pub(crate) fn commit(progress: &mut Progress, event: &Event, seen: &SeenVersions
             record.secrets.clone_from(&seen.secrets);
             record.secrets.entry(secret.id).or_default().obsolete.insert(*revision);
         }
-        Event::PebbleReady { .. } => record.workloads.clone_from(&seen.workloads),
+        Event::PebbleReady { .. }
+        | Event::PebbleCustomNotice { .. }
+        | Event::PebbleCheckFailed { .. }
+        | Event::PebbleCheckRecovered { .. } => record.workloads.clone_from(&seen.workloads),
         Event::SecretRotate(secret) => {
             progress.transitions.rotated.insert(secret.id, seen.secret_latest);
         }

@@ -39,7 +39,7 @@ impl ResolveInput<'_> {
             gone: relation.map_or(0, |context| relations::gone(self, context.relation)),
             relation_exists: relation
                 .is_some_and(|it| !relations::is_gone(self.view.relations.get(&it.relation))),
-            workloads: event.container().map(|name| self.remembered_workloads(name)).unwrap_or_default(),
+            workloads: self.remembered_workloads(event),
             update_status_interval: self.update_status_interval(),
         }
     }
@@ -65,11 +65,17 @@ impl ResolveInput<'_> {
 
     /// Returns the unit's knowledge of its workloads after an event about one of them, without those that the charm does
     /// not declare any more.
-    fn remembered_workloads(&self, container: &ContainerName) -> BTreeMap<ContainerName, WorkloadRecord> {
+    fn remembered_workloads(&self, event: &Event) -> BTreeMap<ContainerName, WorkloadRecord> {
+        let Some(container) = event.container() else { return BTreeMap::new() };
         let known = self.record().workloads.iter().filter(|(name, _)| self.declares(name));
         let mut workloads: BTreeMap<_, _> = known.map(|(name, told)| (name.clone(), told.clone())).collect();
-        if let Some(boot_id) = self.workloads.get(container) {
-            workloads.entry(container.clone()).or_default().boot_id.clone_from(boot_id);
+        let told = match (event.notice(), self.workloads.get(container)) {
+            (Some(notice), _) => Some((&notice.boot_id, notice.number)),
+            // The notices of a start are counted from it.
+            (None, listening) => listening.map(|workload| (&workload.boot_id, 0)),
+        };
+        if let Some((boot_id, told)) = told {
+            workloads.insert(container.clone(), WorkloadRecord { boot_id: boot_id.clone(), told });
         }
         workloads
     }

@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 """Serves a page from its container."""
 
+import logging
 import urllib.request
 
 import ops
+
+logger = logging.getLogger(__name__)
 
 
 class WorkloadCharm(ops.CharmBase):
@@ -14,6 +17,10 @@ class WorkloadCharm(ops.CharmBase):
         self.web = self.unit.get_container("web")
         framework.observe(self.on.web_pebble_ready, self._set_up)
         framework.observe(self.on.config_changed, self._set_up)
+        framework.observe(self.on["web"].pebble_custom_notice, self._on_notice)
+        framework.observe(self.on["web"].pebble_check_failed, self._on_check)
+        framework.observe(self.on["web"].pebble_check_recovered, self._on_check)
+        framework.observe(self.on.notify_action, self._on_notify)
         framework.observe(self.on.page_action, self._on_page)
         framework.observe(self.on.shout_action, self._on_shout)
         framework.observe(self.on.inspect_action, self._on_inspect)
@@ -26,9 +33,22 @@ class WorkloadCharm(ops.CharmBase):
         self.web.push(f"{directory}/page.txt", self.config["text"], make_dirs=True)
         command = f"python3 -m http.server {port} --bind 127.0.0.1 --directory {directory}"
         service = {"override": "replace", "startup": "enabled", "command": command, "backoff-delay": "100ms"}
-        self.web.add_layer("web", {"services": {"web": service}}, combine=True)
+        is_up = {"command": f"test -e {directory}/up"}
+        check = {"override": "replace", "period": "200ms", "timeout": "30s", "threshold": 2, "exec": is_up}
+        self.web.add_layer("web", {"services": {"web": service}, "checks": {"up": check}}, combine=True)
         self.web.replan()
         self.unit.status = ops.ActiveStatus(f"serving {self.config['text']}")
+
+    def _on_notice(self, event: ops.PebbleCustomNoticeEvent) -> None:
+        notice = event.notice
+        logger.info("noticed %s %s %s %s", event.workload.name, notice.type, notice.key, notice.last_data.get("n"))
+
+    def _on_check(self, event: ops.PebbleCheckEvent) -> None:
+        logger.info("check %s of %s is %s", event.info.name, event.workload.name, event.info.status.value)
+
+    def _on_notify(self, event: ops.ActionEvent) -> None:
+        data = {"n": event.params["n"]}
+        self.web.pebble.notify(ops.pebble.NoticeType.CUSTOM, event.params["key"], data=data)
 
     def _on_page(self, event: ops.ActionEvent) -> None:
         with urllib.request.urlopen(f"http://localhost:{self.config['port']}/page.txt", timeout=5) as page:

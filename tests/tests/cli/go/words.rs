@@ -24,7 +24,7 @@ fn each_word_of_the_sdk_for_go_is_the_contracts() -> anyhow::Result<()> {
     )?;
     let metadata = "name: words\ntype: charm\nsummary: x\ndescription: x\nrequires: {sink: x}\n\
                     storage: {data: {type: filesystem, location: /srv/data}}\nresources: {page: {type: file, filename: page.txt}}\n\
-                    actions: {large: {}}\nconfig: {options: {mode: {type: string, default: words}, whole: {type: int, default: -7}, \
+                    actions: {large: {}}\ncontainers: {web: {}}\nconfig: {options: {mode: {type: string, default: words}, whole: {type: int, default: -7}, \
                     part: {type: float, default: 0.5}, truth: {type: boolean, default: true}, unset: {type: int}}}\n";
     fs::write(directory.join("charmcraft.yaml"), metadata)?;
     let archive = bench.pack(&directory)?.map_err(anyhow::Error::msg)?;
@@ -85,6 +85,11 @@ fn each_word_of_the_sdk_for_go_is_the_contracts() -> anyhow::Result<()> {
             json!({"hook": "later", "kind": "custom", "data": {"n": 1}}),
             "told later-custom custom    later     0 {\"n\":1} 1",
         ),
+        (
+            json!({"hook": "web-pebble-custom-notice", "notice": {"id": 3, "key": "example.com/done"}}),
+            "notice web-pebble-custom-notice web 3 example.com/done",
+        ),
+        (json!({"hook": "web-pebble-check-failed", "check": "up"}), "check web-pebble-check-failed web up"),
         (json!({"hook": "install"}), "told install install         0  1"),
     ] {
         let tried = bench.tried(&archive, &scene(event))?;

@@ -5,6 +5,7 @@ use periapt_host_api::{
     event::{Event, RelationBatch, RelationContext, StorageContext},
     journal::{HookCosts, HookOutcome, JournalRecord, RecordedCall, RecordedCalls},
     logs::{LogLevel, LogLine},
+    notice::NoticeContext,
     secret::{SecretContext, SecretId, SecretRevision},
     status::{AgentStatus, StatusInfo, WorkloadStatus},
 };
@@ -129,12 +130,26 @@ fn events() -> Named<Event> {
         "secret-remove": Event::SecretRemove { .. } =>
             Event::SecretRemove { secret: secret(), revision: SecretRevision(2) },
         "pebble-ready": Event::PebbleReady { .. } => Event::PebbleReady { container: parse("web") },
+        "pebble-custom-notice": Event::PebbleCustomNotice { .. } =>
+            Event::PebbleCustomNotice { workload: workload(), id: 3, key: "example.com/done".into() },
+        "pebble-check-failed": Event::PebbleCheckFailed { .. } =>
+            Event::PebbleCheckFailed { workload: workload(), check: "up".into() },
+        "pebble-check-recovered": Event::PebbleCheckRecovered { .. } =>
+            Event::PebbleCheckRecovered { workload: workload(), check: "up".into() },
     })
 }
 
 /// Returns the relation of the samples' events.
 pub(crate) fn relation() -> RelationContext {
     RelationContext { endpoint: parse("db"), relation: RelationId(2), remote_application: parse("mysql") }
+}
+
+fn workload() -> NoticeContext {
+    NoticeContext {
+        container: parse("web"),
+        boot_id: "4fa3c1b2-9d54-4a0e-8a51-5a3c6f0d9be7".into(),
+        number: 12,
+    }
 }
 
 fn batch() -> RelationBatch {

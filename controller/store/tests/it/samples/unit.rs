@@ -85,7 +85,7 @@ fn full(operation: Operation) -> Unit {
         resolved: Some(ResolveMode::NoRetry),
         record: UnitRecord {
             secrets: [(SecretId::from_bytes([7; 12]), told)].into(),
-            workloads: [(parse("web"), WorkloadRecord { boot_id: "b1".into() })].into(),
+            workloads: [(parse("web"), WorkloadRecord { boot_id: "b1".into(), told: 12 })].into(),
             seq: 41,
             operation,
             action: None,

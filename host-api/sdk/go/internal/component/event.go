@@ -56,6 +56,10 @@ func understood(kind uint32, parts [12]uint32) contract.Event {
 		event.Joined, event.Changed, event.Departed = texts(6), texts(8), texts(10)
 	case "secret-expired", "secret-remove":
 		event.Revision = parts[5]
+	case "pebble-custom-notice":
+		event.ID, event.Key = text(2), text(6)
+	case "pebble-check-failed", "pebble-check-recovered":
+		event.Check = text(2)
 	}
 	return event
 }

@@ -24,10 +24,15 @@ type Event struct {
 
 	// Name is an action's, a storage's, a workload's or a custom event's.
 	Name string
-	// ID is an action's or a storage's.
+	// ID is an action's, a storage's or a workload's notice's.
 	ID string
 	// Location is a storage's directory.
 	Location string
+
+	// Key is the key of a workload's notice, in pebble-custom-notice.
+	Key string
+	// Check is the name of a workload's check, in pebble-check-failed and pebble-check-recovered.
+	Check string
 
 	// URI, Label and Revision are a secret's.
 	URI, Label string

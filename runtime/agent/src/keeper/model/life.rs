@@ -19,7 +19,7 @@ use crate::{
     keeper::{
         calls::{AnswerEffect, Calls, Settled, incarnation},
         controller::Controller,
-        pods::PodBoots,
+        pods::ListeningPods,
         process::Process,
     },
     metrics::{self, PoolShare, metrics},
@@ -59,7 +59,7 @@ type Queued = (ToRunner, Option<OwnedSemaphorePermit>);
 struct Life {
     queue: mpsc::Sender<Queued>,
     grants: watch::Receiver<BTreeMap<UnitName, Grant>>,
-    pods: watch::Receiver<PodBoots>,
+    pods: watch::Receiver<ListeningPods>,
     /// True once the runner has attached. No commit of an earlier runner can succeed any more, so a view from now
     /// on contains all of them.
     attached: bool,
@@ -100,7 +100,7 @@ impl<C: Controller> ModelKeeper<C> {
         self.watch.close();
         let mut grants = self.leases.grants();
         grants.mark_unchanged();
-        let mut pods = self.pods.boots();
+        let mut pods = self.pods.listening();
         pods.mark_changed();
         let mut life = Life {
             queue,
@@ -167,8 +167,7 @@ impl<C: Controller> ModelKeeper<C> {
                 }
                 Wake::Message(Ok(Some((ToKeeper::Idle { position, wake_at, workloads }, _)))) => {
                     heard_at = Instant::now();
-                    let knows_all =
-                        workloads == self.workloads_told && workloads == life.pods.borrow().version();
+                    let knows_all = life.pods.borrow().are_all_known(workloads);
                     if calls.is_empty() && knows_all && self.may_rest(life, position) {
                         return RunnerStop::Idle(wake_at);
                     }
@@ -207,10 +206,8 @@ impl<C: Controller> ModelKeeper<C> {
                     }
                 }
                 Wake::Workloads(permit) => {
-                    let told = life.pods.borrow_and_update().told();
-                    if told.version != self.workloads_told {
-                        self.workloads_told = told.version;
-                        life.queue_up((ToRunner::Workloads(told), Some(permit)));
+                    if let Some(word) = self.next_word(life) {
+                        life.queue_up((word, Some(permit)));
                     }
                 }
                 Wake::Grants => {
@@ -219,6 +216,28 @@ impl<C: Controller> ModelKeeper<C> {
                 }
             }
         }
+    }
+
+    /// Returns the next word about workloads: the pods, and once they are known their notices.
+    fn next_word(&mut self, life: &mut Life) -> Option<ToRunner> {
+        let known = &mut self.workloads_told;
+        let (word, is_last) = {
+            let pods = life.pods.borrow_and_update();
+            let word = if !pods.are_known(*known) {
+                let told = pods.told();
+                known.pods = told.version;
+                ToRunner::Workloads(told)
+            } else {
+                let told = pods.next_notices(*known)?;
+                known.notices = told.last;
+                ToRunner::Notices(told)
+            };
+            (word, pods.are_all_known(*known))
+        };
+        if !is_last {
+            life.pods.mark_changed();
+        }
+        Some(word)
     }
 
     /// Handles a runner's message about its hooks.
@@ -351,7 +370,7 @@ impl Life {
 /// Waits for a change of the pods once the last word about them is written. Cancellation loses nothing.
 async fn changed(
     words: &Arc<Semaphore>,
-    pods: &mut watch::Receiver<PodBoots>,
+    pods: &mut watch::Receiver<ListeningPods>,
 ) -> Option<OwnedSemaphorePermit> {
     let permit = Arc::clone(words).acquire_owned().await.ok()?;
     pods.changed().await.ok()?;

@@ -10,7 +10,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    PodBoots, PodDial, PodId, StreamRequest,
+    ListeningPods, PodDial, PodId, StreamRequest,
     process::{PodEvent, PodProcess, opened},
     starter::{PodSoftware, PodStarter},
 };
@@ -29,7 +29,7 @@ pub(super) async fn keep(
     starter: &PodStarter,
     (pod, software): (&PodId, &PodSoftware),
     mut requests: mpsc::Receiver<StreamRequest>,
-    boots: &watch::Sender<PodBoots>,
+    listening: &watch::Sender<ListeningPods>,
     dials: &mpsc::Sender<PodDial>,
     ends: &CancellationToken,
 ) {
@@ -41,7 +41,7 @@ pub(super) async fn keep(
             started = started(starter, pod, software, &mut requests) => started,
         };
         let why = match started {
-            Ok(process) => match serve(process, pod, &mut requests, boots, dials, ends).await {
+            Ok(process) => match serve(process, pod, &mut requests, listening, dials, ends).await {
                 Some(why) => why,
                 None => return,
             },
@@ -50,7 +50,7 @@ pub(super) async fn keep(
         if ends.is_cancelled() {
             return;
         }
-        boots.send_if_modified(|boots| boots.ended(pod));
+        listening.send_if_modified(|listening| listening.ended(pod));
         if born.elapsed() >= LIVED {
             pauses.succeeded();
         }
@@ -75,7 +75,7 @@ async fn serve(
     mut process: PodProcess,
     pod: &PodId,
     requests: &mut mpsc::Receiver<StreamRequest>,
-    boots: &watch::Sender<PodBoots>,
+    listening: &watch::Sender<ListeningPods>,
     dials: &mpsc::Sender<PodDial>,
     ends: &CancellationToken,
 ) -> Option<String> {
@@ -89,9 +89,9 @@ async fn serve(
     match ready {
         Ok(Ok(Some(PodEvent::Ready(boot_id)))) => {
             tracing::info!(unit = %pod.0, container = %pod.1, boot_id, "a pod listens");
-            boots.send_modify(|boots| boots.listens(pod, boot_id));
+            listening.send_modify(|listening| listening.listens(pod, boot_id));
         }
-        Ok(Ok(Some(PodEvent::Dial(..) | PodEvent::ServiceEnded { .. }))) => {
+        Ok(Ok(Some(PodEvent::Dial(..) | PodEvent::ServiceEnded { .. } | PodEvent::Notice(..)))) => {
             process.kill().await;
             return Some("it speaks before it listens".to_owned());
         }
@@ -120,6 +120,13 @@ async fn serve(
                 Ok(Some(PodEvent::ServiceEnded { service, reason })) => {
                     let (unit, container) = pod;
                     tracing::warn!(%unit, %container, service, reason, "a service of a workload ended");
+                }
+                Ok(Some(PodEvent::Notice(number, notice))) if notice.is_within_bounds() => {
+                    listening.send_modify(|listening| listening.add_notice(pod, number, notice));
+                }
+                Ok(Some(PodEvent::Notice(..))) => {
+                    process.kill().await;
+                    return Some("it reported a notice that is too long".to_owned());
                 }
                 Ok(None) => return Some(process.gone().await),
                 Err(error) => {
@@ -176,7 +183,7 @@ mod tests {
 
     /// A pod whose program is a shell with this script, and whose requests come from the test.
     struct Kept {
-        boots: Arc<watch::Sender<PodBoots>>,
+        listening: Arc<watch::Sender<ListeningPods>>,
         requests: mpsc::Sender<StreamRequest>,
         ends: CancellationToken,
         task: tokio::task::JoinHandle<()>,
@@ -190,14 +197,15 @@ mod tests {
         let drivers = PodDrivers { containers: Some(ContainerDriver::Plain), workloads: None };
         let starter = PodStarter::new(program, drivers, Arc::new(NoFiles), "/nonexistent".into());
         let (requests, asked) = mpsc::channel(4);
-        let (boots, ends): (Arc<watch::Sender<PodBoots>>, _) = (Arc::default(), CancellationToken::new());
-        let (kept, stop) = (Arc::clone(&boots), ends.clone());
+        let (listening, ends): (Arc<watch::Sender<ListeningPods>>, _) =
+            (Arc::default(), CancellationToken::new());
+        let (kept, stop) = (Arc::clone(&listening), ends.clone());
         let (dials, _) = mpsc::channel(1);
         let pod: PodId = ("app/0".parse().unwrap(), "web".parse().unwrap());
         let task = tokio::spawn(async move {
             keep(&starter, (&pod, &PodSoftware::Container), asked, &kept, &dials, &stop).await
         });
-        Kept { boots, requests, ends, task }
+        Kept { listening, requests, ends, task }
     }
 
     const READY: &str = r#"echo "{\"ready\":{\"boot-id\":\"$$\"}}" >&0; "#;
@@ -205,8 +213,9 @@ mod tests {
     #[tokio::test]
     async fn a_pod_that_ends_is_started_again_and_each_start_is_told() {
         let kept = keep_shell(&format!("{READY} exit 3"));
-        let mut boots = kept.boots.subscribe();
-        let third = timeout(Duration::from_secs(30), boots.wait_for(|boots| boots.version() >= 3)).await;
+        let mut listening = kept.listening.subscribe();
+        let third =
+            timeout(Duration::from_secs(30), listening.wait_for(|listening| listening.version() >= 3)).await;
         third.unwrap().unwrap();
         kept.ends.cancel();
         timeout(Duration::from_secs(5), kept.task).await.unwrap().unwrap();
@@ -215,8 +224,8 @@ mod tests {
     #[tokio::test]
     async fn a_pod_ends_with_its_socket_and_until_it_listens_nobody_does() {
         let kept = keep_shell(&format!("{READY} cat <&0 >/dev/null"));
-        let mut boots = kept.boots.subscribe();
-        boots.wait_for(|boots| boots.version() == 1).await.unwrap();
+        let mut listening = kept.listening.subscribe();
+        listening.wait_for(|listening| listening.version() == 1).await.unwrap();
         let (answer, answered) = oneshot::channel();
         kept.requests.send(StreamRequest { target: PodStream::Pebble, answer }).await.unwrap();
         // This program takes the stream, and ends it without a word.
@@ -229,11 +238,32 @@ mod tests {
     async fn a_pod_whose_call_comes_without_a_stream_is_killed() {
         let dial = r#"echo "{\"dial\":{\"host\":\"db\",\"port\":80}}" >&0; "#;
         let kept = keep_shell(&format!("{READY} {dial} cat <&0 >/dev/null"));
-        let mut boots = kept.boots.subscribe();
-        let second = timeout(Duration::from_secs(30), boots.wait_for(|boots| boots.version() >= 2)).await;
+        let mut listening = kept.listening.subscribe();
+        let second =
+            timeout(Duration::from_secs(30), listening.wait_for(|listening| listening.version() >= 2)).await;
         second.unwrap().unwrap();
         kept.ends.cancel();
         timeout(Duration::from_secs(5), kept.task).await.unwrap().unwrap();
+    }
+
+    #[tokio::test]
+    async fn the_notices_of_a_pod_wait_and_one_that_is_too_long_ends_it() {
+        let notice = |number: u64, check: &str| {
+            format!(
+                r#"echo "{{\"notice\":{{\"number\":{number},\"notice\":{{\"check-failed\":{{\"check\":\"{check}\"}}}}}}}}" >&0; "#
+            )
+        };
+        let script = format!("{READY}{}{}cat <&0 >/dev/null", notice(1, "up"), notice(2, &"x".repeat(300)));
+        let kept = keep_shell(&script);
+        let mut listening = kept.listening.subscribe();
+        let known = crate::protocol::WorkloadsKnown::default();
+        let told = listening.wait_for(|pods| pods.next_notices(known).is_some()).await.unwrap();
+        let told = told.next_notices(known).unwrap();
+        assert_eq!(told.notices.iter().map(|it| it.number).collect::<Vec<_>>(), [1]);
+        // The pod is killed, and what waited goes with it.
+        timeout(Duration::from_secs(30), listening.wait_for(|pods| pods.are_quiet())).await.unwrap().unwrap();
+        kept.ends.cancel();
+        timeout(Duration::from_secs(60), kept.task).await.unwrap().unwrap();
     }
 
     #[tokio::test]
@@ -245,6 +275,6 @@ mod tests {
         assert!(answered.await.unwrap().unwrap_err().contains("is being restarted"));
         kept.ends.cancel();
         timeout(Duration::from_secs(5), kept.task).await.unwrap().unwrap();
-        assert_eq!(kept.boots.borrow().version(), 0);
+        assert_eq!(kept.listening.borrow().version(), 0);
     }
 }

@@ -13,7 +13,10 @@ use std::{
 };
 
 use periapt_helper::{DescriptorLines, send_beside};
-use periapt_host_api::pod::{DialOrder, MAX_REPORT_BYTES, OPENED, PodReport, PodStream};
+use periapt_host_api::{
+    notice::WorkloadNotice,
+    pod::{DialOrder, MAX_REPORT_BYTES, OPENED, PodReport, PodStream},
+};
 use tokio::{
     io::{AsyncReadExt as _, Interest},
     net::UnixStream,
@@ -57,6 +60,8 @@ pub(crate) enum PodEvent {
     Ready(String),
     /// A workload asks for a connection, and waits for an answer on this end of a stream.
     Dial(DialOrder, OwnedFd),
+    /// Something of this number happened that the charm is to be told of.
+    Notice(u64, WorkloadNotice),
     /// A service ended by itself.
     ServiceEnded {
         /// The service.
@@ -96,6 +101,7 @@ impl PodProcess {
             if let Some(line) = reports.line()? {
                 return match serde_json::from_slice(&line)? {
                     PodReport::Ready { boot_id } => Ok(Some(PodEvent::Ready(boot_id))),
+                    PodReport::Notice { number, notice } => Ok(Some(PodEvent::Notice(number, notice))),
                     PodReport::ServiceEnded { service, reason } => {
                         Ok(Some(PodEvent::ServiceEnded { service, reason }))
                     }

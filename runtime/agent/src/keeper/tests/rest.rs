@@ -6,11 +6,11 @@ use periapt_host_api::{Revision, StoreId, Timestamp, api::WatchPosition, status:
 use uuid::Uuid;
 
 use super::fake::{OpenedWatch, PlayedRunner, Scene, frame, unit};
-use crate::protocol::{ToKeeper, ToRunner};
+use crate::protocol::{ToKeeper, ToRunner, WorkloadsKnown};
 
 fn idle(revision: u64, wake_at: Option<Timestamp>) -> ToKeeper {
     let position = WatchPosition { store: StoreId(Uuid::from_u128(9)), revision: Revision(revision) };
-    ToKeeper::Idle { position, wake_at, workloads: 0 }
+    ToKeeper::Idle { position, wake_at, workloads: WorkloadsKnown::default() }
 }
 
 async fn settled(scene: &mut Scene) -> (PlayedRunner, OpenedWatch) {

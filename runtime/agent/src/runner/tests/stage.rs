@@ -460,7 +460,12 @@ pub(crate) fn is_idle(did: &[RunnerAction], name: &str) -> bool {
 
 /// Returns a version of the charm.
 pub(crate) fn charm(version: u64) -> LabCharm {
-    LabCharm::new(&format!("{}\n# {version}\n", CHARM_ON_DISK.charmcraft)).unwrap()
+    charm_with(&format!("# {version}"))
+}
+
+/// Returns the charm with more metadata.
+pub(crate) fn charm_with(more: &str) -> LabCharm {
+    LabCharm::new(&format!("{}\n{more}\n", CHARM_ON_DISK.charmcraft)).unwrap()
 }
 
 /// Creates a model with these new units, each on its own machine.

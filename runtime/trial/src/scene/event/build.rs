@@ -4,12 +4,13 @@ use periapt_host_api::{
     EventId, TaskId,
     charm::CharmMeta,
     event::{Event, RelationBatch, RelationContext, StorageContext},
+    notice::{MAX_NOTICE_KEY_BYTES, NoticeContext},
     secret::{SecretContext, SecretOwner},
 };
 
 use super::{
     super::{Scene, SceneError, check, declared},
-    BatchScene, EventKind, EventScene,
+    BatchScene, EventKind, EventScene, NoticeScene,
 };
 
 /// The task id of every action in a trial.
@@ -43,7 +44,32 @@ pub(crate) fn event(scene: &Scene, meta: &CharmMeta) -> Result<Event, SceneError
     if let Some(name) = told.hook.strip_suffix("-storage-detaching") {
         return storage_context(scene, meta, name).map(Event::StorageDetaching);
     }
+    if let Some((name, kind)) = told.hook.rsplit_once("-pebble-") {
+        return workload_event(told, meta, name, kind);
+    }
     relation_event(scene)
+}
+
+fn workload_event(told: &EventScene, meta: &CharmMeta, name: &str, kind: &str) -> Result<Event, SceneError> {
+    let declared = meta.containers.keys().find(|container| container.as_str() == name).cloned();
+    let container =
+        declared.ok_or_else(|| SceneError::Undeclared { what: "container", name: name.to_owned() })?;
+    let origin = |container| NoticeContext { container, boot_id: String::new(), number: 1 };
+    let check = || match &told.check {
+        Some(check) if check.len() <= MAX_NOTICE_KEY_BYTES => Ok(check.clone()),
+        _ => Err(lacks(told, "check")),
+    };
+    Ok(match kind {
+        "ready" => Event::PebbleReady { container },
+        "custom-notice" => {
+            let notice = told.notice.as_ref().filter(|notice| notice.key.len() <= MAX_NOTICE_KEY_BYTES);
+            let NoticeScene { id, key } = notice.ok_or_else(|| lacks(told, "notice"))?.clone();
+            Event::PebbleCustomNotice { workload: origin(container), id, key }
+        }
+        "check-failed" => Event::PebbleCheckFailed { workload: origin(container), check: check()? },
+        "check-recovered" => Event::PebbleCheckRecovered { workload: origin(container), check: check()? },
+        _ => return Err(unknown(told)),
+    })
 }
 
 fn plain(hook: &str) -> Option<Event> {

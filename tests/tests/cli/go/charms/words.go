@@ -10,7 +10,8 @@ import (
 )
 
 func init() {
-	periapt.Handle(periapt.Handlers{"sink-relation-changed": ask, "relation-batch": batch, "large-action": large, "*": tell})
+	periapt.Handle(periapt.Handlers{"sink-relation-changed": ask, "relation-batch": batch, "large-action": large,
+		"pebble-custom-notice": notice, "pebble-check-failed": check, "*": tell})
 }
 
 func main() {}
@@ -144,6 +145,18 @@ func tell(asked *periapt.Unit, event periapt.Event) error {
 	unit = asked
 	told("told", event.Hook, event.Kind, event.App, event.Unit, event.Departing, event.Name, event.ID, event.Location,
 		event.URI, event.Label, event.Revision, event.JSON, event.Attempt)
+	return nil
+}
+
+func notice(asked *periapt.Unit, event periapt.Event) error {
+	unit = asked
+	told("notice", event.Hook, event.Name, event.ID, event.Key)
+	return nil
+}
+
+func check(asked *periapt.Unit, event periapt.Event) error {
+	unit = asked
+	told("check", event.Hook, event.Name, event.Check)
 	return nil
 }
 
