@@ -4,7 +4,7 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::{Value, json};
 
-use crate::{RelationId, UnitName, action::Parameters, charm::ActionMeta, excerpt};
+use crate::{ContainerName, RelationId, UnitName, action::Parameters, charm::ActionMeta, excerpt};
 
 /// The action of such tasks. No charm can declare one of this name (M-10).
 pub const ACTION: &str = "juju-exec";
@@ -115,6 +115,9 @@ pub struct ExecRequest {
     /// The remote unit of hook tools that name none. `None` means the relation's only remote unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remote_unit: Option<UnitName>,
+    /// The container in which the command runs as a program with its arguments. `None` means a script of hook tools.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub container: Option<ContainerName>,
 }
 
 /// The reason that a command cannot be run.
@@ -126,6 +129,9 @@ pub enum ExecError {
     /// The task would keep the tool's arguments or output in the clear.
     #[error("{0} is not run from outside: secret content would be stored with the task")]
     Confidential(String),
+    /// A relation is given for a command in a container, which has no hook tools.
+    #[error("a command in a container has no relation")]
+    RelationInContainer,
     /// A remote unit is given, and no relation.
     #[error("remote unit: {0}, provided without a relation")]
     NoRelation(UnitName),
@@ -144,7 +150,18 @@ impl ExecRequest {
         relation: Option<RelationId>,
         remote_unit: Option<UnitName>,
     ) -> Result<Self, ExecError> {
-        let request = Self { command: ExecCommand::of_line(command), relation, remote_unit };
+        let request = Self { command: ExecCommand::of_line(command), relation, remote_unit, container: None };
+        request.check()?;
+        Ok(request)
+    }
+
+    /// Creates a request for a program in a container, with its arguments.
+    ///
+    /// # Errors
+    /// [`ExecError`]
+    pub fn in_container(command: &[String], container: ContainerName) -> Result<Self, ExecError> {
+        let command = ExecCommand::Words(command.to_vec());
+        let request = Self { command, relation: None, remote_unit: None, container: Some(container) };
         request.check()?;
         Ok(request)
     }
@@ -173,6 +190,16 @@ impl ExecRequest {
         let script = self.command.script();
         if script.trim().is_empty() {
             return Err(ExecError::Empty);
+        }
+        if self.container.is_some() {
+            // The script's text quotes an empty word.
+            return match (&self.command, &self.relation) {
+                (ExecCommand::Words(words), None) if words.first().is_some_and(|word| !word.is_empty()) => {
+                    Ok(())
+                }
+                (_, None) => Err(ExecError::Empty),
+                (_, Some(_)) => Err(ExecError::RelationInContainer),
+            };
         }
         if let Some(tool) = confidential(&script) {
             return Err(ExecError::Confidential(tool.to_owned()));
@@ -262,6 +289,20 @@ mod tests {
         for command in ["secret-ids", "relation-get my-secret-get", "echo secret-getter"] {
             assert!(check(&[command]).is_ok(), "{command}");
         }
+    }
+
+    #[test]
+    fn a_command_in_a_container_is_a_program_with_its_arguments() {
+        let words = ["secret-get", "a b", "$HOME"].map(str::to_owned);
+        let request = ExecRequest::in_container(&words, "web".parse().unwrap()).unwrap();
+        assert_eq!(request.command, ExecCommand::Words(words.to_vec()));
+        assert_eq!(ExecRequest::of_parameters(&request.clone().into_parameters()), Ok(request.clone()));
+        for words in [vec![], vec![String::new()]] {
+            let refused = ExecRequest::in_container(&words, "web".parse().unwrap());
+            assert_eq!(refused, Err(ExecError::Empty), "{words:?}");
+        }
+        let parameters = ExecRequest { relation: Some(RelationId(1)), ..request }.into_parameters();
+        assert_eq!(ExecRequest::of_parameters(&parameters), Err(ExecError::RelationInContainer));
     }
 
     #[test]

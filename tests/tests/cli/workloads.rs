@@ -6,6 +6,7 @@ use anyhow::Context as _;
 use periapt_tests::{Installation, POLL_INTERVAL, RunningProcess, signal};
 use serde_json::{Value, json};
 
+mod commands;
 mod notices;
 
 /// The options of an agent that runs workloads as processes of its own user.

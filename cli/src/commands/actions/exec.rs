@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use clap::Args;
 use periapt_host_api::{
-    ApplicationName, RelationId, UnitName,
+    ApplicationName, ContainerName, RelationId, UnitName,
     action::{ActionConcurrency, ActionReceiver, EnqueueOperation},
     exec::{self, ExecError, ExecRequest},
 };
@@ -30,6 +30,11 @@ use crate::{
 /// in error runs scripts, too. Exit code 1 means that a script's return code was not 0 on some unit.
 /// `help-hook-commands` lists the hook tools. Those for secret content are left out, because scripts and results are
 /// stored with the task.
+///
+/// With --container, the command is a program of the unit's container with its arguments, run by Pebble as root, without
+/// a shell and with an empty input. Output and return code are the task's, too, and a cancelled task kills the program.
+/// The program `pebble` is there in each container: services, checks, plan, logs, notices, start, stop, restart and
+/// replan.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Commands beside hook tools:
@@ -45,6 +50,8 @@ Examples:
   periapt exec --all --background -- status-set active
   periapt exec --all --execution-group rolling -- status-set maintenance
   periapt exec -u mysql/0 'for id in $(relation-ids db); do relation-list -r $id; done | sort'
+  periapt exec -u web/0 --container nginx -- nginx -t
+  periapt exec -u web/0 --container nginx -- pebble services
   periapt exec -u mysql/0 'test -f /srv/data/ready && cat /srv/data/ready'")]
 pub(crate) struct Exec {
     /// The units; APPLICATION/leader is the present leader
@@ -62,6 +69,9 @@ pub(crate) struct Exec {
     /// The unit at the relation's other end; by default the only one
     #[arg(long, value_name = "UNIT", requires = "relation")]
     remote_unit: Option<UnitName>,
+    /// Run the command as a program in this container of each unit, and not as a script
+    #[arg(long, value_name = "CONTAINER", conflicts_with_all = ["relation", "remote_unit"])]
+    container: Option<ContainerName>,
     /// Run beside other actions of the machine; --parallel=false waits for its turn among those that run one by one
     #[arg(long, default_value_t = true)]
     parallel: bool,
@@ -101,7 +111,11 @@ impl Verb for Exec {
 impl Exec {
     /// Builds the request that the controller stores with the task.
     fn request(&self) -> Result<ExecRequest> {
-        ExecRequest::new(&self.command, self.relation, self.remote_unit.clone()).map_err(explained)
+        let request = match &self.container {
+            Some(container) => ExecRequest::in_container(&self.command, container.clone()),
+            None => ExecRequest::new(&self.command, self.relation, self.remote_unit.clone()),
+        };
+        request.map_err(explained)
     }
 
     /// Returns the named units, and those of the named applications.
@@ -156,7 +170,7 @@ fn explained(error: ExecError) -> Failure {
         ExecError::Confidential(_) => {
             "`periapt show-secret --reveal` shows content, `update-secret` changes it"
         }
-        ExecError::NoRelation(_) | ExecError::Parameters(_) => {
+        ExecError::NoRelation(_) | ExecError::RelationInContainer | ExecError::Parameters(_) => {
             return Failure::new(error.to_string());
         }
     };

@@ -180,19 +180,31 @@ fn action_of<'a>(
 ) -> Result<(Option<Digest>, Cow<'a, ActionMeta>), Refusal> {
     let action = request.action.as_str();
     if action == exec::ACTION {
-        ExecRequest::of_parameters(&request.parameters)
+        let asked = ExecRequest::of_parameters(&request.parameters)
             .map_err(|error| Refusal::bad_request(error.to_string()))?;
+        if let Some(container) = &asked.container {
+            let charm = tx.root.charm(&charm_of(tx, unit)?);
+            if !charm.is_some_and(|charm| charm.meta.containers.contains_key(container)) {
+                let text =
+                    format!("the charm of unit {unit:?} declares no container {:?}", container.as_str());
+                return Err(Refusal::not_found(text));
+            }
+        }
         return Ok((None, Cow::Owned(exec::meta())));
     }
-    let own = tx.unit(unit)?;
-    let digest: Digest = match own.record.charm {
-        Some(charm) => charm.digest,
-        None => tx.application(unit.application())?.charm.digest,
-    };
+    let digest = charm_of(tx, unit)?;
     let meta = tx.root.charm(&digest).and_then(|charm| charm.meta.actions.get(action));
     let meta =
         meta.ok_or_else(|| Refusal::not_found(format!("action {action:?} not defined on unit {unit:?}")))?;
     Ok((Some(digest), Cow::Borrowed(meta)))
+}
+
+/// Returns the charm that a unit runs or will run first.
+fn charm_of(tx: &Transaction<'_>, unit: &UnitName) -> Result<Digest, Refusal> {
+    Ok(match tx.unit(unit)?.record.charm {
+        Some(charm) => charm.digest,
+        None => tx.application(unit.application())?.charm.digest,
+    })
 }
 
 fn summary<'a>(action: &str, units: impl Iterator<Item = &'a UnitName>) -> String {

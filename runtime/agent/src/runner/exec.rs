@@ -1,10 +1,11 @@
-//! The scripts that operators run on units (`docs/hook-model.md` C-9). A script has a hook's context and files. It
-//! loads none of the charm's code, so it runs in this process, within the limits of its language.
+//! The scripts that operators run on units (`docs/hook-model.md` C-9), and their commands in containers. A script has a
+//! hook's context and files. It loads none of the charm's code, so it runs in this process, within the limits of its
+//! language. A command in a container runs there.
 
 use std::{sync::Arc, time::Duration};
 
-use periapt_hook::{CallAnswer, ExecFailure, HookContext, MAX_ASKED, OutputStream, ToolOutput};
-use periapt_host_api::{Timestamp, view::View};
+use periapt_hook::{CallAnswer, CallError, ExecFailure, HookContext, MAX_ASKED, OutputStream, ToolOutput};
+use periapt_host_api::{Timestamp, exec::ExecCommand, view::View};
 use periapt_sandbox::{Budgets, HookServices as _, ResourcesMount, Seed};
 use periapt_shell::{Reply, Request, Running, Script, ScriptEnd, ScriptProgress};
 use periapt_uniter::{
@@ -20,8 +21,10 @@ use super::{
     units::EarlySender,
 };
 
+mod container;
 mod files;
 
+use container::{ContainerCommand, ContainerError};
 use files::ExecFiles;
 
 /// The reason why a script could not start, or was stopped.
@@ -33,6 +36,12 @@ enum ScriptError {
     /// The script's task cannot run.
     #[error(transparent)]
     Task(#[from] ExecFailure),
+    /// The charm declares no such container.
+    #[error("{0}")]
+    NoContainer(CallError),
+    /// The command in a container has no exit code.
+    #[error(transparent)]
+    Container(#[from] ContainerError),
     /// A hook tool requested inputs without end, which no tool does.
     #[error("the tool stayed undecided")]
     Undecided,
@@ -47,26 +56,23 @@ pub(super) async fn execute(
     interrupt: &CancellationToken,
 ) -> RunReport {
     let started_at = Timestamp::now();
-    let (context, mut script) = match begin(runner, &view, run) {
+    let budgets = hook::budgets(&view, &run.unit, &run.event);
+    let (context, mut work) = match begin(runner, &view, run, budgets.wall) {
         Ok(begun) => begun,
         Err(error) => return RunReport::failed(error.to_string(), started_at),
     };
     let services = Services::new(runner, run, early, interrupt);
-    let budgets = hook::budgets(&view, &run.unit, &run.event);
     let files = ExecFiles::new(runner, &view, run, &budgets, ResourcesMount::of(&context));
     let mut host = Host { context, services: &services, files };
     let ended = tokio::select! {
         biased;
-        ended = timeout(budgets.wall, host.drive(&mut script)) => Some(ended),
+        ended = timeout(budgets.wall, host.carry_out(&mut work)) => Some(ended),
         () = services.interrupted() => None,
     };
     let Host { mut context, .. } = host;
     let (returned, stdout, stderr) = match ended {
-        Some(Ok(Ok(ScriptEnd { code, stdout, stderr }))) => {
-            let returned = match code {
-                Ok(code) => Returned::Exited { code: code.into() },
-                Err(past) => failed(past.to_string()),
-            };
+        Some(Ok(Ok(returned))) => {
+            let (stdout, stderr) = work.into_output().await;
             (returned, stdout, stderr)
         }
         unfinished => {
@@ -75,7 +81,7 @@ pub(super) async fn execute(
                 Some(_) => failed(timed_out(&budgets)),
                 None => Returned::Stopped,
             };
-            let (stdout, stderr) = script.give_up();
+            let (stdout, stderr) = work.into_output().await;
             (returned, stdout, stderr)
         }
     };
@@ -100,14 +106,47 @@ fn failed(message: String) -> Returned {
     Returned::Failed { code: 1, message }
 }
 
-/// Returns the task's script, ready to start, and its context.
-fn begin(runner: &RunnerContext, view: &View, run: &HookRun) -> Result<(HookContext, Running), ScriptError> {
+/// The work of a task.
+enum Work {
+    Script(Running),
+    Ended(ScriptEnd),
+    InContainer(Box<ContainerCommand>),
+}
+
+impl Work {
+    /// Returns the output, after the end of what still runs.
+    async fn into_output(self) -> (Vec<u8>, Vec<u8>) {
+        match self {
+            Self::Script(script) => script.give_up(),
+            Self::Ended(ScriptEnd { stdout, stderr, .. }) => (stdout, stderr),
+            Self::InContainer(mut command) => {
+                command.kill().await;
+                command.into_output()
+            }
+        }
+    }
+}
+
+/// Returns the task's work, ready to start, and its context.
+fn begin(
+    runner: &RunnerContext,
+    view: &View,
+    run: &HookRun,
+    time: Duration,
+) -> Result<(HookContext, Work), ScriptError> {
     let mut context = hook::context(runner, view, run, Seed(hook::random()?))?;
     let request = context.begin_exec()?;
+    if let (Some(container), ExecCommand::Words(words)) = (&request.container, &request.command) {
+        let target = context.pebble_target(container.as_str()).map_err(ScriptError::NoContainer)?;
+        return Ok((
+            context,
+            Work::InContainer(Box::new(ContainerCommand::new(target, words.clone(), time))),
+        ));
+    }
     let hostname = run.unit.to_string().replace('/', "-");
     let (text, environment) = (request.command.script(), context.environment());
     let script = Script { text, environment, hostname, limits: periapt_shell::ScriptLimits::default() };
-    Ok((context, script.start()))
+    Ok((context, Work::Script(script.start())))
 }
 
 fn timed_out(budgets: &Budgets) -> String {
@@ -122,6 +161,23 @@ struct Host<'a> {
 }
 
 impl Host<'_> {
+    /// Does the work to its end.
+    async fn carry_out(&mut self, work: &mut Work) -> Result<Returned, ScriptError> {
+        match work {
+            Work::Script(script) => {
+                let ended = self.drive(script).await?;
+                let returned = match &ended.code {
+                    Ok(code) => Returned::Exited { code: (*code).into() },
+                    Err(past) => failed(past.to_string()),
+                };
+                *work = Work::Ended(ended);
+                Ok(returned)
+            }
+            Work::InContainer(command) => Ok(Returned::Exited { code: command.run(self.services).await? }),
+            Work::Ended(_) => Ok(Returned::Stopped),
+        }
+    }
+
     /// Answers the script's requests until it ends.
     async fn drive(&mut self, script: &mut Running) -> Result<ScriptEnd, ScriptError> {
         loop {

@@ -288,7 +288,8 @@ impl Stage {
         let script = Command::EnqueueOperation(EnqueueOperation {
             action: exec::ACTION.to_owned(),
             receivers,
-            parameters: ExecRequest { command, relation: None, remote_unit: None }.into_parameters(),
+            parameters: ExecRequest { command, relation: None, remote_unit: None, container: None }
+                .into_parameters(),
             turns: ActionConcurrency::default(),
         });
         self.change(|lab| lab.command(&script)).await;

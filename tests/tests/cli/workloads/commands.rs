@@ -1,0 +1,68 @@
+//! Commands of operators in containers.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use serde_json::{Value, json};
+
+use super::{Scene, processes, until};
+
+#[test]
+fn operators_run_programs_in_a_container_and_stop_them() -> anyhow::Result<()> {
+    let scene = Scene::new()?;
+    let periapt = &scene.periapt;
+    scene.boot_id()?;
+    let exec = |more: &[&'static str]| [&["exec", "-u", "probe/0", "--container", "web"], more].concat();
+
+    let words =
+        ["--format", "json", "--", "sh", "-c", "echo \"$1\"; cat; echo err >&2; exit 3", "sh", "a  b"];
+    let done = periapt.run(exec(&words))?;
+    assert_eq!(done.code, Some(1), "{done:?}");
+    let shown: Value = serde_json::from_str(&done.stdout)?;
+    let expected = json!({"return-code": 3, "stdout": "a  b\n", "stderr": "err\n"});
+    assert_eq!(shown["probe/0"]["results"], expected, "{shown}");
+    assert_eq!(periapt.ok(exec(&["--", "echo", "secret-get"]))?, "secret-get\n");
+    let much = periapt.ok(exec(&["--", "sh", "-c", "head -c 3000000 /dev/zero | tr '\\0' x"]))?;
+    assert!(much.starts_with("xxx"), "{}", much.len());
+
+    let failed = periapt.run(exec(&["--", "no-such-program"]))?;
+    assert_eq!(failed.code, Some(1), "{failed:?}");
+    let told = format!("{}{}", failed.stdout, failed.stderr);
+    assert!(told.contains("cannot find executable \"no-such-program\""), "{failed:?}");
+    let unknown = periapt.run(["exec", "-u", "probe/0", "--container", "db", "--", "true"])?;
+    assert!(unknown.stderr.contains("declares no container \"db\""), "{unknown:?}");
+
+    // Pebble's own commands need no program in the image.
+    let file = scene.add_check()?;
+    let pebble = |words: &[&'static str]| exec(&[&["--", "pebble"], words].concat());
+    periapt.ok_until(&pebble(&["checks"]), |shown| shown.contains("up     -      enabled  down"))?;
+    std::fs::write(&file, "")?;
+    periapt.ok_until(&pebble(&["checks", "up"]), |shown| shown.contains("enabled  up"))?;
+    scene.serve(super::free_port()?)?;
+    let shown = periapt.ok(pebble(&["services"]))?;
+    assert!(
+        shown.starts_with("Service  Startup  Current") && shown.contains("web      enabled  active"),
+        "{shown}"
+    );
+    periapt.ok(pebble(&["stop", "web"]))?;
+    assert!(periapt.ok(pebble(&["services", "web"]))?.contains("inactive"));
+    periapt.ok(pebble(&["start", "web"]))?;
+    assert!(periapt.ok(pebble(&["plan"]))?.contains("http.server"));
+    periapt.ok(pebble(&["logs", "-n", "5", "web"]))?;
+    assert!(periapt.ok(pebble(&["notices"]))?.contains("change-update"));
+    let unknown = periapt.run(pebble(&["restart", "nosuch"]))?;
+    let told = format!("{}{}", unknown.stdout, unknown.stderr);
+    assert!(unknown.code == Some(1) && told.contains("nosuch"), "{unknown:?}");
+
+    // A cancelled task ends its program.
+    let (sleeps, began) = ("sleep 3607", Instant::now());
+    periapt.run(exec(&["--background", "--", "sleep", "3607"]))?;
+    until("the program runs", || Ok(!processes(&[sleeps])?.is_empty()))?;
+    let tasks = periapt.json(["operations", "--actions", "juju-exec", "--status", "running"])?;
+    let task = tasks.as_object().and_then(|all| all.values().next());
+    let task = task.and_then(|task| task.pointer("/tasks")?.as_object()?.keys().next()).context("a task")?;
+    periapt.ok(["cancel-task", task])?;
+    until("it is killed", || Ok(processes(&[sleeps])?.is_empty()))?;
+    assert!(began.elapsed() < Duration::from_secs(3_600));
+    Ok(())
+}
