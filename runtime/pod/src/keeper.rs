@@ -237,6 +237,7 @@ mod tests {
     use tokio::io::{AsyncBufReadExt as _, BufReader};
 
     use super::*;
+    use crate::probe::Names;
 
     fn failed(check: &str) -> WorkloadNotice {
         WorkloadNotice::CheckFailed { check: check.to_owned() }
@@ -247,7 +248,11 @@ mod tests {
         let (ours, theirs) = Started::pair().unwrap();
         let (notices, told) = watch::channel(WaitingNotices::default());
         let keeper = Keeper::new(theirs).unwrap();
-        let serving = tokio::spawn(async move { keeper.serve(&Router::new(), "b1".to_owned(), told).await });
+        let (_calling, calls) = mpsc::unbounded_channel();
+        let (_ending, ends) = mpsc::channel(1);
+        let news = PodNews { calls, notices: told, ends };
+        let targets = Targets { router: Router::new(), network: Network::System(Names::OfSystem) };
+        let serving = tokio::spawn(async move { keeper.serve(targets, "b1".to_owned(), news).await });
         ours.set_nonblocking(true).unwrap();
         let mut reports = BufReader::new(UnixStream::from_std(ours).unwrap()).lines();
         let mut next = async || {
