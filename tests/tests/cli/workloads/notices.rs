@@ -17,7 +17,7 @@ fn checked(file: &std::path::Path) -> Value {
 }
 
 impl Scene {
-    fn add_check(&self) -> anyhow::Result<PathBuf> {
+    pub(super) fn add_check(&self) -> anyhow::Result<PathBuf> {
         let file = self.periapt.path().join("up");
         let added = self.ask_until(&format!("web POST /v1/layers {}", checked(&file)), |answer| {
             !answer.contains("nobody listens")

@@ -257,8 +257,10 @@ mod tests {
         let kept = keep_shell(&script);
         let mut listening = kept.listening.subscribe();
         let known = crate::protocol::WorkloadsKnown::default();
-        let told = listening.wait_for(|pods| pods.next_notices(known).is_some()).await.unwrap();
-        let told = told.next_notices(known).unwrap();
+        let told = {
+            let pods = listening.wait_for(|pods| pods.next_notices(known).is_some()).await.unwrap();
+            pods.next_notices(known).unwrap()
+        };
         assert_eq!(told.notices.iter().map(|it| it.number).collect::<Vec<_>>(), [1]);
         // The pod is killed, and what waited goes with it.
         timeout(Duration::from_secs(30), listening.wait_for(|pods| pods.are_quiet())).await.unwrap().unwrap();
