@@ -135,8 +135,8 @@ mod tests {
         let counts = [AtomicU64::new(0), AtomicU64::new(0)];
         let [received, sent] = &counts;
         let (received, sent) = (
-            |bytes| drop(received.fetch_add(bytes, Ordering::Relaxed)),
-            |bytes| drop(sent.fetch_add(bytes, Ordering::Relaxed)),
+            |bytes| _ = received.fetch_add(bytes, Ordering::Relaxed),
+            |bytes| _ = sent.fetch_add(bytes, Ordering::Relaxed),
         );
         let text = vec![b'x'; 1 << 20];
         let answers = async {
@@ -198,7 +198,7 @@ mod tests {
         let error = relay(&mut accepted, &mut stream, &nothing, &nothing).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
         assert!(begun.elapsed() >= STALLED && begun.elapsed() < IDLE);
+        drop((client, accepted, stream));
         floods.await.unwrap();
-        drop(client);
     }
 }
