@@ -23,6 +23,7 @@ mod files;
 mod parse;
 mod resource;
 mod storage;
+mod workload;
 mod workloads;
 
 pub use actions::{ActionMeta, ParametersError};
@@ -32,7 +33,7 @@ pub use error::MetadataError;
 pub use files::CharmFiles;
 pub use resource::{MAX_RESOURCES, ResourceKind, ResourceMeta};
 pub use storage::{CountRange, StorageMeta};
-pub use workloads::WorkloadMeta;
+pub use workload::WorkloadMeta;
 
 /// A charm's metadata, parsed and checked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -1,7 +1,7 @@
 //! The policy for connections to the workloads of units: a pure function of who asks, the unit's ingress rules and the
 //! relations of its application (`docs/hook-model.md` 7.3).
 
-use std::net::IpAddr;
+use core::net::IpAddr;
 
 use crate::{UnitName, firewall::IngressRules, ports::Transport};
 

@@ -12,7 +12,7 @@ use std::{collections::BTreeMap, io, os::fd::OwnedFd, path::PathBuf};
 use periapt_pebble::{ProcessId, Signal, Spawn};
 use tokio::sync::mpsc;
 
-use crate::{files::FileBounds, network::Network, probe::Names};
+use crate::{files::FileBounds, names::Names, network::Network};
 pub use plain::Plain;
 pub(crate) use thread::{Order, Orders, Report, start};
 pub use wasm::{Wasm, WasmListen, WasmOptions, WasmWorkload};

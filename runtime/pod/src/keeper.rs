@@ -53,7 +53,7 @@ pub(crate) struct Targets {
     pub(crate) network: Network,
 }
 
-/// What a pod has for its keeper.
+/// The news that a pod has for its keeper.
 #[derive(Debug)]
 pub(crate) struct PodNews {
     /// The sockets on which workloads call other units.
@@ -237,7 +237,7 @@ mod tests {
     use tokio::io::{AsyncBufReadExt as _, BufReader};
 
     use super::*;
-    use crate::probe::Names;
+    use crate::names::Names;
 
     fn failed(check: &str) -> WorkloadNotice {
         WorkloadNotice::CheckFailed { check: check.to_owned() }

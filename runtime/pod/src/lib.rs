@@ -14,6 +14,7 @@ mod driver;
 mod event;
 mod files;
 mod keeper;
+mod names;
 mod network;
 mod options;
 mod pod;

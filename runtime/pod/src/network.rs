@@ -17,7 +17,7 @@ use tokio::{
     net::{TcpStream, UnixStream},
 };
 
-use crate::probe::Names;
+use crate::names::Names;
 
 /// A stream to a port.
 pub(crate) trait PortStream: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -27,7 +27,7 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> PortStream for S {}
 /// The network that a pod's ports are in.
 #[derive(Debug, Clone)]
 pub(crate) enum Network {
-    /// That of the pod's process.
+    /// The network of the pod's process.
     System(Names),
     /// None: each port is a socket that this pod alone reaches.
     Private(PortSockets),

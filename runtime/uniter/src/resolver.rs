@@ -40,7 +40,7 @@ const RULES: &[Rule] = &[
     ordinary::config_change, // 17d
     relation::next,          // 17e
     later::next,             // (decision 0017: events that the charm asked for)
-    workloads::notices,      // (decision 0092: notices of workloads)
+    workloads::notices,      // (decision 0091: notices of workloads)
     update_status::next,     // 17f
     update_status::next,     // 17f
 ];

@@ -162,6 +162,7 @@ fn a_script_that_sleeps_is_waited_for_cancelled_and_held_to_its_time() -> anyhow
         "{said:?}"
     );
     assert_eq!(periapt.ok(["exec", "-u", "probe/0", "leader-get a; :"])?, "");
+    periapt.ok(["model-config", "--reset", "action-timeout"])?;
     let said = periapt.run(["exec", "-u", "probe/0", "while true; do :; done"])?;
     assert!(format!("{said:?}").contains("the script used up its work"), "{said:?}");
     Ok(())

@@ -178,8 +178,8 @@ fn j12_rules_of_a_removed_unit_go_and_those_of_its_neighbours_stay() {
 #[test]
 fn an_agent_sees_the_rules_of_each_of_its_units() {
     let mut world = world();
-    // Both units of the machine have the same port open, and one application is exposed.
-    open(&mut world, "db/0", "80/tcp", None);
+    // Both units of the machine have ports open, and one application is exposed.
+    open(&mut world, "db/0", "81/tcp", None);
     expose(&mut world, &[("web", &["10.0.0.0/8"], &[])]).unwrap();
     let rules = |world: &World| {
         let machine = world.view("a1").machines[&MachineId(0)].clone();

@@ -2,40 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    CharmFiles, ContainerMeta, MAX_CONTAINERS, MetadataError,
+    CharmFiles, ContainerMeta, MAX_CONTAINERS, MetadataError, WorkloadMeta,
     error::{read, rule},
     files::EXTENSION,
 };
-use crate::{ContainerName, excerpt::shortened, rule::BrokenRule, workloads::WorkloadInterface};
+use crate::{ContainerName, excerpt::shortened, rule::BrokenRule};
 
 /// The longest name, as of a container.
 const LONGEST_NAME: usize = 63;
-
-/// A workload as a charm's metadata declares it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub struct WorkloadMeta {
-    /// The path of the component in the charm.
-    pub component: String,
-    /// The port of a server of HTTP; none for a command.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub http: Option<u16>,
-}
-
-impl WorkloadMeta {
-    /// Returns the interface that the component must export.
-    pub fn interface(&self) -> WorkloadInterface {
-        match self.http {
-            Some(_) => WorkloadInterface::Http,
-            None => WorkloadInterface::Command,
-        }
-    }
-}
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]

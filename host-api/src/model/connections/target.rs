@@ -1,6 +1,6 @@
 //! The names by which workloads reach units.
 
-use std::net::IpAddr;
+use core::net::IpAddr;
 
 use crate::{ApplicationName, ModelName, UnitName, pod::MAX_HOST_BYTES};
 

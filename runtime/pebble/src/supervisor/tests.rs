@@ -27,7 +27,7 @@ struct Pod {
     signals: Vec<(ProcessId, Signal)>,
     probes: Vec<(ProbeId, Probe)>,
     others: Vec<PodOutput>,
-    /// What the operator is told of services that ended.
+    /// Words to the operator about services that ended.
     told: Vec<String>,
     /// The time of each start.
     starts: Vec<Duration>,
@@ -251,7 +251,7 @@ fn services_of_the_pods_own_run_from_its_start_and_layers_go_over_them() {
     assert_eq!(pod.commands(), ["web"]);
     let plan = pod.result(PodRequest::Plan);
     let plan = plan.as_str().unwrap();
-    assert!(plan.contains("\"web\"") && plan.contains("enabled"), "{plan}");
+    assert!(plan.contains("web:") && plan.contains("enabled"), "{plan}");
     // Even one that ends at once is started again, and the operator is told why.
     let process = pod.process("web");
     pod.input(PodInput::Wrote(process, b"no such\x1bfile\n".to_vec()));

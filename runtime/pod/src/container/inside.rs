@@ -24,10 +24,10 @@ use super::{
 use crate::{
     connection::Callers,
     driver::SEARCH_PATH,
+    names::Names,
     network::Network,
     options::PodError,
     pod::{Listeners, Served, serve},
-    probe::Names,
 };
 
 /// The exit code of a pod whose container cannot be set up or is lost.

@@ -27,8 +27,8 @@ use tokio::sync::mpsc;
 use super::{Driver, Plain, Streams};
 use crate::{
     files::FileBounds,
+    names::Names,
     network::{Network, PortSockets},
-    probe::Names,
 };
 
 /// The bounds on the files of a workload, which are on the disk of the host.
