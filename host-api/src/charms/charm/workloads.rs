@@ -134,6 +134,7 @@ fn is_within(path: &str) -> bool {
 mod tests {
     use super::*;
     use crate::charm::CharmMeta;
+    use crate::workloads::WorkloadInterface;
 
     fn workloads(text: &str) -> Result<BTreeMap<String, WorkloadMeta>, String> {
         let metadata = Some(format!("name: c\nsummary: s\ndescription: d\n{text}"));
