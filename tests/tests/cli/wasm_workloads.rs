@@ -259,7 +259,13 @@ fn a_workload_calls_other_units_by_its_pods_keeper_alone() -> anyhow::Result<()>
     ] {
         let answered = std::thread::scope(|threads| {
             let asked = threads.spawn(|| pod.get(&format!("/ask?{target}")));
-            let report = told(&keeper, &mut lines)?;
+            // The other workloads of this pod begin, too, and end.
+            let report = loop {
+                match told(&keeper, &mut lines)? {
+                    PodReport::ServiceEnded { .. } => {}
+                    report => break report,
+                }
+            };
             let (host, port) = target.rsplit_once(':').context("a port")?;
             ensure!(
                 report == PodReport::Dial(DialOrder { host: host.to_owned(), port: port.parse()? }),
