@@ -272,6 +272,7 @@ fn a_workload_calls_other_units_by_its_pods_keeper_alone() -> anyhow::Result<()>
                 "{report:?}"
             );
             let mut stream = UnixStream::from(lines.descriptor().context("no stream")?);
+            stream.set_nonblocking(false)?;
             stream.set_read_timeout(Some(PATIENCE))?;
             stream.write_all(word.as_slice())?;
             if word == Some(OPENED) {
