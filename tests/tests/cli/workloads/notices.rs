@@ -123,3 +123,21 @@ fn notices_and_checks_of_a_workload_are_told_whatever_is_killed() -> anyhow::Res
     scene.told_until(&expected)?;
     Ok(())
 }
+
+#[test]
+fn python_charms_on_ops_are_told_of_notices_and_checks() -> anyhow::Result<()> {
+    let scene = Scene::with("python-workload")?;
+    let periapt = &scene.periapt;
+    let pages = periapt.path().join("pages");
+    periapt.ok(["config", "python-workload", &format!("directory={}", pages.display())])?;
+    let logged = |line: &str| {
+        let arguments = ["debug-log", "--replay", "--no-tail", "--include", "python-workload/0"];
+        periapt.ok_until(&arguments, |log| log.contains(line)).map(|_| ())
+    };
+    logged("check up of web is down")?;
+    fs::write(pages.join("up"), "")?;
+    logged("check up of web is up")?;
+    periapt.ok(["run", "python-workload/0", "notify", "key=example.com/done", "n=seven"])?;
+    logged("noticed web NoticeType.CUSTOM example.com/done seven")?;
+    Ok(())
+}
