@@ -24,8 +24,8 @@ const BOUNDARY: &str = "periapt-sdk-form-boundary";
 /// The Pebble of a container: it runs the container's services, and writes its files. A WebAssembly workload is a container
 /// of its name, with one service of the same name.
 ///
-/// What is asked of it takes effect at once, and stays if the hook fails. A container keeps nothing: after a restart it
-/// has no layers and files, and the charm is told `pebble-ready` again.
+/// Its calls take effect at once, outside of the hook's commit: their effects stay if the hook fails. A container keeps
+/// nothing: after a restart it has no layers and files, and the charm is told `pebble-ready` again.
 ///
 /// ```no_run
 /// # use periapt_sdk::{Result, Status, Unit};

@@ -57,7 +57,9 @@ impl Pod {
             told: Vec::new(),
             starts: Vec::new(),
         };
-        pod.add(yaml).unwrap();
+        if !yaml.is_empty() {
+            pod.add(yaml).unwrap();
+        }
         pod
     }
 
