@@ -37,7 +37,7 @@ const MOMENTS: [Moment; 7] = [
     ("the client knows it", |periapt| holds(&periapt.path().join("data/client.json"), "local")),
 ];
 
-pub(crate) fn until(what: &str, holds: impl Fn() -> anyhow::Result<bool>) -> anyhow::Result<()> {
+pub(crate) fn until(what: &str, mut holds: impl FnMut() -> anyhow::Result<bool>) -> anyhow::Result<()> {
     let deadline = Instant::now() + TIMEOUT;
     while !holds()? {
         ensure!(Instant::now() < deadline, "{what}");
