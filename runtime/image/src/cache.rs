@@ -24,6 +24,12 @@ const FILES: &str = "files";
 /// The file of a layer's table.
 const TABLE: &str = "table.json";
 
+/// Returns the directory of a layer's files in a cache, by the digest of its tar.
+#[must_use]
+pub fn layer_files(cache: &Path, diff_id: Digest) -> PathBuf {
+    cache.join(diff_id.to_string()).join(FILES)
+}
+
 /// The beginning of names of directories that are not finished.
 const STAGING: &str = ".new-";
 

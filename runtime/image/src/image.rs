@@ -1,10 +1,11 @@
 //! Images in a file: which there are, and the choice of one.
 
+mod archive;
 mod docker;
 mod documents;
 mod settings;
 
-use std::{collections::BTreeSet, path::Path};
+use std::{collections::BTreeSet, fs::File, path::Path};
 
 use periapt_host_api::Digest;
 
@@ -119,7 +120,18 @@ impl ImageSource {
     /// # Errors
     /// [`ImageError`] if it has none in a form that is read here, or its lists are damaged.
     pub fn open(path: &Path, limits: &ImageLimits) -> Result<Self, ImageError> {
-        let source = Source::open(path)?;
+        Self::of(Source::open(path)?, limits)
+    }
+
+    /// Reads which images an open file has, for a process that can open none itself.
+    ///
+    /// # Errors
+    /// [`ImageError`] as of [`open`](Self::open).
+    pub fn of_file(file: File, limits: &ImageLimits) -> Result<Self, ImageError> {
+        Self::of(Source::of(file, Path::new("the image"))?, limits)
+    }
+
+    fn of(source: Source, limits: &ImageLimits) -> Result<Self, ImageError> {
         let (form, candidates) = if let Some(layout) = source.document("oci-layout")? {
             (ImageSourceForm::Layout, documents::candidates(&source, &layout)?)
         } else if let Some(manifest) = source.document("manifest.json")? {

@@ -5,8 +5,7 @@
 //! [`pack_image`] makes an image. [`ImageRegistry`] pulls one.
 //!
 //! Every byte of an image is a stranger's. Unpacking needs no rights of root: owners, set-user-id and devices are kept in
-//! a [`LayerTable`] and not written to the disk. Programs of the image are not run. Nothing else in Periapt uses this
-//! crate yet.
+//! a [`LayerTable`] and not written to the disk. Programs of the image are not run.
 
 mod cache;
 mod error;
@@ -24,7 +23,7 @@ mod table;
 mod tar;
 mod verified;
 
-pub use cache::{LayerCache, UnpackedImage, UnpackedLayer};
+pub use cache::{LayerCache, UnpackedImage, UnpackedLayer, layer_files};
 pub use error::ImageError;
 pub use image::{Image, ImageChoice, ImageContent, ImageLayer, ImageSettings, ImageSource, ImageSourceForm};
 pub use limits::{

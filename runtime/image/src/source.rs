@@ -48,7 +48,12 @@ impl Source {
         // A named pipe would keep this process waiting.
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let opened = openat(CWD, path, flags, Mode::empty()).map_err(|error| read()(error.into()))?;
-        let file = File::from(opened);
+        Self::of(File::from(opened), path)
+    }
+
+    /// Takes an open directory or archive. The path is for errors alone.
+    pub(crate) fn of(file: File, path: &Path) -> Result<Self, ImageError> {
+        let read = || ImageError::read(path);
         let metadata = file.metadata().map_err(read())?;
         let kind = if metadata.is_dir() {
             Kind::Directory(file.into())

@@ -7,6 +7,7 @@ mod error;
 mod member;
 mod path;
 mod pax;
+mod plain;
 mod sparse;
 
 use std::io::{self, Read};
@@ -16,6 +17,7 @@ use tar::Header;
 pub(crate) use error::TarError;
 pub(crate) use member::{Member, MemberKind};
 pub(crate) use path::{is_link_target, relative};
+pub(crate) use plain::plain_header;
 
 use crate::limits::MAX_EXTENSION;
 use member::Extensions;

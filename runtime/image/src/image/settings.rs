@@ -8,6 +8,10 @@ use serde::Serialize;
 /// The most entries of a list in a configuration: variables, arguments, labels. Images have tens.
 const MAX_ENTRIES: usize = 4096;
 
+/// The most bytes of the environment as JSON: it is part of the order by which a container is made, which is one argument
+/// of a program (128 KiB). Images have some hundred bytes.
+const MAX_ENVIRONMENT: usize = 48 << 10;
+
 /// The settings that an image has for processes in it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -72,6 +76,10 @@ impl ImageSettings {
             if list.iter().any(|text| text.contains('\0')) {
                 return Err(format!("its {name} has a byte of value 0"));
             }
+        }
+        let environment = serde_json::to_string(&self.environment).map_or(usize::MAX, |text| text.len());
+        if environment > MAX_ENVIRONMENT {
+            return Err(format!("its environment has {environment} bytes, and may have {MAX_ENVIRONMENT}"));
         }
         if self.labels.len() > MAX_ENTRIES {
             return Err(format!("it has more than {MAX_ENTRIES} labels"));

@@ -11,12 +11,13 @@ use flate2::{Compression, GzBuilder};
 use periapt_host_api::Digest;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
-use tar::{Builder, EntryType, Header};
+use tar::{Builder, EntryType};
 
 use super::{
     ImagePackError, ImageRecipe,
     walk::{FoundKind, Walked},
 };
+use crate::tar::plain_header;
 
 /// A layer that was written.
 #[derive(Debug)]
@@ -75,7 +76,7 @@ pub(super) fn layer(
             FoundKind::Link(_) => (EntryType::Symlink, 0),
             FoundKind::HardLink(_) => (EntryType::Link, 0),
         };
-        let mut header = header(kind, size, found.mode);
+        let mut header = plain_header(kind, size, found.mode);
         match &found.kind {
             FoundKind::Directory => {
                 tar.append_data(&mut header, format!("{path}/"), io::empty()).map_err(failed)?
@@ -125,17 +126,6 @@ impl<R: io::Read> io::Read for Counted<R> {
     }
 }
 
-fn header(kind: EntryType, size: u64, mode: u32) -> Header {
-    let mut header = Header::new_gnu();
-    header.set_entry_type(kind);
-    header.set_size(size);
-    header.set_mode(mode);
-    header.set_uid(0);
-    header.set_gid(0);
-    header.set_mtime(0);
-    header
-}
-
 /// Writes the archive of an OCI layout with one image. Returns the digest of its manifest.
 pub(super) fn archive(
     recipe: &ImageRecipe,
@@ -171,7 +161,7 @@ pub(super) fn archive(
     });
     let mut tar = Builder::new(writer);
     let mut add = |name: &str, bytes: &[u8]| {
-        tar.append_data(&mut header(EntryType::Regular, bytes.len() as u64, 0o644), name, bytes)
+        tar.append_data(&mut plain_header(EntryType::Regular, bytes.len() as u64, 0o644), name, bytes)
     };
     add("oci-layout", br#"{"imageLayoutVersion":"1.0.0"}"#)?;
     add("index.json", index.to_string().as_bytes())?;
@@ -179,7 +169,11 @@ pub(super) fn archive(
     add(&format!("blobs/sha256/{digest}"), &manifest)?;
     add(&format!("blobs/sha256/{}", Digest::of(&configuration)), &configuration)?;
     let name = format!("blobs/sha256/{}", layer.digest);
-    tar.append_data(&mut header(EntryType::Regular, layer.size, 0o644), name, content.take(layer.size))?;
+    tar.append_data(
+        &mut plain_header(EntryType::Regular, layer.size, 0o644),
+        name,
+        content.take(layer.size),
+    )?;
     tar.finish()?;
     Ok(digest)
 }
