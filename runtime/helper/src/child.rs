@@ -1,17 +1,16 @@
 //! The helper's own side: the function that a program calls when it is started as a helper.
 
 use std::{
+    fs::File,
     io::{self, Read as _, Write as _},
+    os::fd::AsFd as _,
     process::ExitCode,
 };
 
 use rustix::process::{Pid, Signal};
 use serde::de::DeserializeOwned;
 
-use crate::{
-    fence::Fence,
-    limits::{HelperJob, Limits},
-};
+use crate::{fence::Fence, limits::HelperJob};
 
 /// The exit code of a helper that refuses its input.
 pub(crate) const REFUSED: u8 = 1;
@@ -30,16 +29,71 @@ pub enum Fault {
     Host(String),
 }
 
-/// Runs the helper's work, when a program is started as a helper. `job` is its last argument.
-///
-/// The process has no descriptors but the standard three, and an environment that its starter chose. Before it reads a
-/// byte it raises its fence, behind which it can open nothing. On success standard output holds its output. Otherwise
-/// standard error holds the reason, in one line.
+/// The input of a helper, of which nothing was read.
+#[derive(Debug)]
+pub struct HelperInput {
+    most: u64,
+}
+
+impl HelperInput {
+    /// Reads all of it into memory.
+    ///
+    /// # Errors
+    /// It cannot be read, or is larger than the limit.
+    pub fn bytes(self) -> Result<Vec<u8>, Fault> {
+        let mut input = Vec::new();
+        // One byte past the limit shows that the input is too large.
+        io::stdin()
+            .lock()
+            .take(self.most.saturating_add(1))
+            .read_to_end(&mut input)
+            .map_err(|error| Fault::Host(format!("cannot read the input: {error}")))?;
+        self.within(input.len() as u64)?;
+        Ok(input)
+    }
+
+    /// Returns it as an open file, to be read in any order.
+    ///
+    /// # Errors
+    /// It is no file, or is larger than the limit.
+    pub fn file(self) -> Result<File, Fault> {
+        let failed = |error: io::Error| Fault::Host(format!("cannot read the input: {error}"));
+        let file = File::from(io::stdin().as_fd().try_clone_to_owned().map_err(failed)?);
+        let metadata = file.metadata().map_err(failed)?;
+        if !metadata.is_file() {
+            return Err(Fault::Host("the input is no file".to_owned()));
+        }
+        self.within(metadata.len())?;
+        Ok(file)
+    }
+
+    fn within(&self, length: u64) -> Result<(), Fault> {
+        match length > self.most {
+            true => Err(Fault::Refused(format!("the input is larger than {} bytes", self.most))),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Runs the helper's work on its input in memory, behind [`Fence::Helper`], as [`run_helper_behind`] does.
 pub fn run_helper<W: DeserializeOwned>(
     job: &str,
     work: impl FnOnce(W, Vec<u8>) -> Result<Vec<u8>, Fault>,
 ) -> ExitCode {
-    let fault = match run(job, work) {
+    run_helper_behind(job, |_| Fence::Helper, |order, input| work(order, input.bytes()?))
+}
+
+/// Runs the helper's work, when a program is started as a helper. `job` is its last argument.
+///
+/// The process has no descriptors but the standard three, and an environment that its starter chose. Before it reads a
+/// byte it raises the fence of its work, behind which it can open nothing, or what the work needs. On success standard
+/// output holds its output. Otherwise standard error holds the reason, in one line.
+pub fn run_helper_behind<W: DeserializeOwned>(
+    job: &str,
+    fence: impl FnOnce(&W) -> Fence<'_>,
+    work: impl FnOnce(W, HelperInput) -> Result<Vec<u8>, Fault>,
+) -> ExitCode {
+    let fault = match run(job, fence, work) {
         Ok(()) => return ExitCode::SUCCESS,
         Err(fault) => fault,
     };
@@ -53,16 +107,18 @@ pub fn run_helper<W: DeserializeOwned>(
 
 fn run<W: DeserializeOwned>(
     job: &str,
-    work: impl FnOnce(W, Vec<u8>) -> Result<Vec<u8>, Fault>,
+    fence: impl FnOnce(&W) -> Fence<'_>,
+    work: impl FnOnce(W, HelperInput) -> Result<Vec<u8>, Fault>,
 ) -> Result<(), Fault> {
     let job: HelperJob<W> = serde_json::from_str(job)
         .map_err(|error| Fault::Host(format!("the last argument must be a job for a helper: {error}")))?;
     end_with(job.starter)?;
-    job.limits.bind().map_err(|error| Fault::Host(format!("a limit cannot be set: {error}")))?;
+    let fence = fence(&job.work);
+    let bound = job.limits.bind(fence.descriptors());
+    bound.map_err(|error| Fault::Host(format!("a limit cannot be set: {error}")))?;
     // The starting process has logged at its own start which parts of the fence this host lacks.
-    let _ = Fence::Helper.raise();
-    let input = read(&job.limits)?;
-    let output = work(job.work, input)?;
+    let _ = fence.raise();
+    let output = work(job.work, HelperInput { most: job.limits.input })?;
     if output.len() as u64 > job.limits.output {
         let text = format!("what is made of it has more than {} bytes", job.limits.output);
         return Err(Fault::Refused(text));
@@ -72,20 +128,6 @@ fn run<W: DeserializeOwned>(
         .write_all(&output)
         .and_then(|()| stdout.flush())
         .map_err(|error| Fault::Host(format!("cannot write what was made: {error}")))
-}
-
-fn read(limits: &Limits) -> Result<Vec<u8>, Fault> {
-    let mut input = Vec::new();
-    // One byte past the limit shows that the input is too large.
-    io::stdin()
-        .lock()
-        .take(limits.input.saturating_add(1))
-        .read_to_end(&mut input)
-        .map_err(|error| Fault::Host(format!("cannot read the input: {error}")))?;
-    match input.len() as u64 > limits.input {
-        true => Err(Fault::Refused(format!("the input is larger than {} bytes", limits.input))),
-        false => Ok(input),
-    }
 }
 
 /// Makes this process end with the process that started it.

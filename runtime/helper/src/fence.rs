@@ -7,7 +7,10 @@
 //! A fence binds the thread that raises it and all threads that it starts, for good. So it is raised before there is a
 //! second thread, and before the process reads an untrusted byte.
 
-use std::{fmt, io, path::PathBuf};
+use std::{
+    fmt, io,
+    path::{Path, PathBuf},
+};
 
 use rustix::{
     thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities, set_no_new_privs},
@@ -27,6 +30,9 @@ mod tests;
 pub enum Fence<'a> {
     /// A helper's. It computes, uses open descriptors, and starts threads.
     Helper,
+    /// That of a helper which unpacks images below a directory. It makes files, directories and links of any kind there,
+    /// and opens nothing else.
+    Unpacker(&'a Path),
     /// A runner's. It also opens files in some directories, and maps code.
     Runner(&'a RunnerPaths),
     /// A workload's. It reads some directories, accepts connections on an open socket, and maps code.
@@ -87,6 +93,14 @@ impl RunnerPaths {
 }
 
 impl Fence<'_> {
+    /// Returns the most open descriptors of a helper: a removed tree has one for each directory on the way.
+    pub(crate) fn descriptors(&self) -> u64 {
+        match self {
+            Self::Unpacker(_) => 256,
+            _ => 16,
+        }
+    }
+
     /// Raises the fence around this thread, and returns the parts that this host lacks.
     pub fn raise(self) -> Vec<MissingFence> {
         // A library looks the kernel's clock up once, in a file that is out of reach behind the fence.
@@ -111,7 +125,7 @@ impl Fence<'_> {
             Self::Helper => CapabilitySet::empty(),
             // The agent's directory may lie in another user's home.
             Self::Runner(_) => CapabilitySet::DAC_OVERRIDE | CapabilitySet::DAC_READ_SEARCH,
-            Self::Workload(_) => CapabilitySet::DAC_READ_SEARCH,
+            Self::Workload(_) | Self::Unpacker(_) => CapabilitySet::DAC_READ_SEARCH,
         };
         let lowered = set_no_new_privs(true).and_then(|()| capabilities(None)).and_then(|now| {
             let permitted = now.permitted & kept;

@@ -16,7 +16,7 @@ mod program;
 mod stalled;
 mod workload;
 
-pub use child::{Fault, run_helper};
+pub use child::{Fault, HelperInput, run_helper, run_helper_behind};
 pub use descriptors::{DescriptorLines, send_beside};
 pub use fence::{Fence, MissingFence, RunnerPaths, gaps};
 pub use limits::{Limits, forbid_core_dumps};

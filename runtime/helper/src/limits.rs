@@ -17,7 +17,7 @@ pub struct Limits {
     pub deadline: Duration,
     /// The most bytes of input.
     pub input: u64,
-    /// The most bytes of output.
+    /// The most bytes of output, and of each file that it may write.
     pub output: u64,
 }
 
@@ -49,14 +49,14 @@ impl<W: Serialize> HelperJob<W> {
 }
 
 impl Limits {
-    /// Applies the limits to this process.
-    pub(crate) fn bind(&self) -> rustix::io::Result<()> {
+    /// Applies the limits to this process, with one of open descriptors.
+    pub(crate) fn bind(&self, descriptors: u64) -> rustix::io::Result<()> {
         // `RLIMIT_DATA`, not address space: engines reserve far more addresses than they use.
         for (resource, limit) in [
             (Resource::Data, self.memory),
             (Resource::Cpu, self.cpu_seconds),
             (Resource::Fsize, self.output),
-            (Resource::Nofile, 16),
+            (Resource::Nofile, descriptors),
         ] {
             setrlimit(resource, Rlimit { current: Some(limit), maximum: Some(limit) })?;
         }

@@ -1,8 +1,8 @@
 //! The system calls that a process may make: seccomp.
 //!
 //! A call that is not listed fails as if the kernel did not have it, so that a C library that tries a new call falls
-//! back to an older one. No list has sockets, programs and processes, other processes' memory and signals, links,
-//! owners, modes and attributes of files, rings, keys, mounts or namespaces.
+//! back to an older one. No list has sockets, programs and processes, other processes' memory and signals, owners of
+//! files, rings, keys, mounts or namespaces. That of unpackers alone has links, modes and attributes of files.
 
 use std::collections::BTreeMap;
 
@@ -14,12 +14,13 @@ use seccompiler::{
 
 use super::{Fence, FenceError};
 
-/// Calls for both fences: open descriptors, memory, threads, time, and the process itself.
+/// Calls for all fences: open descriptors, memory, threads, time, and the process itself.
 const COMMON: &[c_long] = &[
     libc::SYS_read,
     libc::SYS_readv,
     libc::SYS_write,
     libc::SYS_writev,
+    libc::SYS_pread64,
     libc::SYS_lseek,
     libc::SYS_close,
     libc::SYS_fstat,
@@ -76,7 +77,6 @@ const RUNNER: &[c_long] = &[
     libc::SYS_fsync,
     libc::SYS_fdatasync,
     libc::SYS_flock,
-    libc::SYS_pread64,
     libc::SYS_preadv,
     libc::SYS_pwrite64,
     libc::SYS_pwritev,
@@ -106,6 +106,32 @@ const RUNNER: &[c_long] = &[
 /// engine follows itself.
 const WORKLOAD: &[c_long] = &[libc::SYS_accept4, libc::SYS_readlinkat];
 
+/// Calls for an unpacker: files, directories and links by name, with modes, times and marks of overlays.
+const UNPACKER: &[c_long] = &[
+    libc::SYS_openat,
+    libc::SYS_openat2,
+    libc::SYS_statx,
+    libc::SYS_newfstatat,
+    libc::SYS_getdents64,
+    libc::SYS_mkdirat,
+    libc::SYS_mknodat,
+    libc::SYS_symlinkat,
+    libc::SYS_linkat,
+    libc::SYS_unlinkat,
+    libc::SYS_renameat,
+    libc::SYS_renameat2,
+    libc::SYS_fchmod,
+    libc::SYS_fchmodat,
+    libc::SYS_utimensat,
+    libc::SYS_fsetxattr,
+    libc::SYS_ftruncate,
+    libc::SYS_fsync,
+    libc::SYS_fdatasync,
+    libc::SYS_syncfs,
+    libc::SYS_flock,
+    libc::SYS_pwrite64,
+];
+
 /// Older names of such calls, which only this processor has.
 #[cfg(target_arch = "x86_64")]
 const OLDER: &[c_long] = &[
@@ -122,6 +148,21 @@ const OLDER: &[c_long] = &[
 ];
 #[cfg(not(target_arch = "x86_64"))]
 const OLDER: &[c_long] = &[];
+
+/// Those of them that name files.
+#[cfg(target_arch = "x86_64")]
+const OLDER_OF_FILES: &[c_long] = &[
+    libc::SYS_open,
+    libc::SYS_stat,
+    libc::SYS_lstat,
+    libc::SYS_mkdir,
+    libc::SYS_rmdir,
+    libc::SYS_unlink,
+    libc::SYS_rename,
+    libc::SYS_chmod,
+];
+#[cfg(not(target_arch = "x86_64"))]
+const OLDER_OF_FILES: &[c_long] = &[];
 
 /// The commands of `fcntl`: flags, copies and seals of open descriptors. Commands about signals are left out.
 const FCNTL: [i32; 8] = [
@@ -146,6 +187,10 @@ fn program(fence: Fence<'_>) -> Result<BpfProgram, BackendError> {
         Fence::Helper => {
             rules.extend(no_code()?);
             [COMMON, &[], &[], &[]]
+        }
+        Fence::Unpacker(_) => {
+            rules.extend(no_code()?);
+            [COMMON, UNPACKER, OLDER_OF_FILES, &[]]
         }
         Fence::Runner(_) => {
             rules.extend(runner_conditional()?);

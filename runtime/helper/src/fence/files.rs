@@ -25,6 +25,19 @@ impl Fence<'_> {
             Self::Workload(directories) => {
                 return directories.iter().filter_map(|directory| place(&directory.host, read)).collect();
             }
+            Self::Unpacker(directory) => {
+                // Whiteouts of overlays are devices with the number 0.
+                let make = AccessFs::WriteFile
+                    | AccessFs::Truncate
+                    | AccessFs::MakeReg
+                    | AccessFs::MakeDir
+                    | AccessFs::MakeSym
+                    | AccessFs::MakeChar
+                    | AccessFs::RemoveFile
+                    | AccessFs::RemoveDir
+                    | AccessFs::Refer;
+                return place(directory, read | make).into_iter().collect();
+            }
         };
         // No links and no special files: storage has none.
         let write = read
@@ -51,9 +64,9 @@ fn restrict(fence: Fence<'_>) -> Result<RulesetStatus, RulesetError> {
     let rules = Ruleset::default();
     let rules = match fence {
         Fence::Helper | Fence::Workload(_) => rules,
-        // Before Linux 5.19 Landlock forbids renames from one directory to another, which hooks may do in their
-        // storage. There a runner has no fence, rather than storage with other rules.
-        Fence::Runner(_) => rules
+        // Before Linux 5.19 Landlock forbids renames and links from one directory to another, which hooks may do in their
+        // storage, and images have. There they have no fence, rather than storage with other rules.
+        Fence::Runner(_) | Fence::Unpacker(_) => rules
             .set_compatibility(CompatLevel::HardRequirement)
             .handle_access(AccessFs::Refer)?
             .set_compatibility(CompatLevel::BestEffort),

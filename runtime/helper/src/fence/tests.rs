@@ -131,6 +131,46 @@ fn a_runner_reads_charms_and_writes_storage_of_its_model_alone() {
 }
 
 #[test]
+fn an_unpacker_writes_below_its_directory_alone() {
+    use rustix::fs::{AtFlags, CWD, FileType, Mode, XattrFlags, fsetxattr, linkat, makedev, mknodat};
+
+    let root = tempfile::tempdir().unwrap();
+    let own = root.path().join("images");
+    fs::create_dir(&own).unwrap();
+    fs::write(root.path().join("artefact.key"), "secret").unwrap();
+    behind(Fence::Unpacker(&own), || {
+        assert_none(escapes());
+        let (outside, key) = (root.path().join("new"), root.path().join("artefact.key"));
+        let link = |of: &Path, to: &Path| linkat(CWD, of, CWD, to, AtFlags::empty()).is_ok();
+        assert_none(vec![
+            ("another file", fs::read(&key).is_ok()),
+            ("a file beside its own", fs::write(&outside, "x").is_ok()),
+            ("a link to another file", link(&key, &own.join("key"))),
+            ("a move out", fs::rename(&own, &outside).is_ok()),
+            ("another file through a link", {
+                symlink(&key, own.join("to-key")).unwrap();
+                fs::read(own.join("to-key")).is_ok()
+            }),
+            ("a device", {
+                let null = makedev(1, 3);
+                let made = mknodat(CWD, own.join("null"), FileType::CharacterDevice, Mode::empty(), null);
+                made.is_ok()
+            }),
+            ("code", maps_code()),
+        ]);
+        fs::create_dir_all(own.join("one/two")).unwrap();
+        fs::write(own.join("one/file"), "x").unwrap();
+        assert!(link(&own.join("one/file"), &own.join("one/two/file")));
+        let gone = mknodat(CWD, own.join("gone"), FileType::CharacterDevice, Mode::empty(), makedev(0, 0));
+        gone.unwrap();
+        let directory = File::open(own.join("one")).unwrap();
+        fsetxattr(&directory, "user.overlay.opaque", b"y", XattrFlags::empty()).unwrap();
+        fs::rename(own.join("one"), own.join("other")).unwrap();
+        fs::remove_dir_all(own.join("other")).unwrap();
+    });
+}
+
+#[test]
 fn a_workload_reads_its_directories_and_accepts_connections_to_its_socket() {
     let root = tempfile::tempdir().unwrap();
     let own = root.path().join("own");
