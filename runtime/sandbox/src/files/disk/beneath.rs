@@ -46,9 +46,11 @@ pub(super) fn open(base: impl AsFd, path: &str, flags: OFlags, mode: Mode) -> Re
         | ResolveFlags::NO_SYMLINKS
         | ResolveFlags::NO_MAGICLINKS
         | ResolveFlags::NO_XDEV;
-    let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let mut flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     for _ in 0..TRIES {
         match openat2(base.as_fd(), path, flags, mode, resolve) {
+            // Of files that belong to a user of a workload, the time of access cannot be kept.
+            Err(Errno::PERM) if flags.contains(OFlags::NOATIME) => flags.remove(OFlags::NOATIME),
             // A process of the host renamed something during the look-up.
             Err(Errno::AGAIN | Errno::INTR) => {}
             opened => return opened.map_err(code),

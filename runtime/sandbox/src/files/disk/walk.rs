@@ -6,7 +6,7 @@ use std::{
     os::fd::{AsFd as _, BorrowedFd, OwnedFd},
 };
 
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, openat, statat, unlinkat};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstat, openat, statat, unlinkat};
 
 /// An entry of the tree. A directory comes after its content.
 pub(super) enum WalkEntry<'a> {
@@ -22,22 +22,33 @@ pub(super) fn all(
     mut visit: impl FnMut(WalkEntry<'_>) -> io::Result<()>,
 ) -> io::Result<()> {
     let mut here = open(root, c".")?;
-    // The current path, and the directories that remain at each level.
-    let mut path: Vec<CString> = Vec::new();
+    // The current path with the identity of each name's directory, and the directories that remain at each level.
+    let mut path: Vec<(CString, (u64, u64))> = Vec::new();
     let mut waiting = vec![look(&here, &mut visit)?];
     while let Some(level) = waiting.last_mut() {
         if let Some(name) = level.pop() {
+            let above = identity(&here)?;
             here = open(here.as_fd(), &name)?;
-            path.push(name);
+            path.push((name, above));
             waiting.push(look(&here, &mut visit)?);
         } else {
             waiting.pop();
-            let Some(name) = path.pop() else { break };
+            let Some((name, above)) = path.pop() else { break };
             here = openat(here.as_fd(), c"..", flags(), Mode::empty())?;
+            // A workload that has the storage, too, may have moved the directory: its parent is another one now.
+            if identity(&here)? != above {
+                return Err(io::Error::other("a directory was moved while it was read"));
+            }
             visit(WalkEntry::Directory { parent: here.as_fd(), name: &name })?;
         }
     }
     Ok(())
+}
+
+/// Returns what tells a directory from others.
+fn identity(directory: &OwnedFd) -> io::Result<(u64, u64)> {
+    let stat = fstat(directory)?;
+    Ok((stat.st_dev, stat.st_ino))
 }
 
 /// Removes an entry.
