@@ -9,7 +9,7 @@ verbs! {
     Images {
         /// Make an image of a directory, or show one
         ///
-        /// Charms cannot use images yet: a resource of type oci-image is refused.
+        /// A charm's containers run images: `periapt deploy ./charm --resource NAME=./image.tar`.
         #[command(subcommand)]
         image::Image,
     }

@@ -1,4 +1,4 @@
-//! The upload of a resource's file to a controller.
+//! The upload of a resource's file or image to a controller.
 
 use std::{
     collections::BTreeMap,
@@ -12,11 +12,12 @@ use futures_util::stream;
 use periapt_client::Client;
 use periapt_host_api::{
     Digest, ResourceName,
-    charm::{CharmMeta, ResourceMeta},
-    resource::{MAX_RESOURCE_BYTES, ResourceUpload},
+    charm::{CharmMeta, ResourceKind},
+    resource::{ContentKind, MAX_RESOURCE_BYTES, RegistryName, ResourceUpload},
 };
 use sha2::{Digest as _, Sha256};
 
+use super::image::ImageArchive;
 use crate::{
     error::{Explain as _, Failure, Result},
     input,
@@ -34,18 +35,38 @@ pub(crate) struct ResourceFile {
     file: File,
     digest: Digest,
     size: u64,
+    kind: ContentKind,
+    /// The name by which an image was fetched from a registry.
+    reference: Option<RegistryName>,
 }
 
 impl ResourceFile {
+    /// Obtains the content of a resource of a kind from the place that an operator names. An image is checked.
+    pub(crate) async fn obtain(kind: &ResourceKind, place: &Path) -> Result<Self> {
+        match kind {
+            ResourceKind::File { .. } => Self::read(place),
+            ResourceKind::OciImage => {
+                let ImageArchive { file, reference } = ImageArchive::obtain(place).await?;
+                let content = Self::of(place, file)?;
+                Ok(Self { kind: ContentKind::OciImage, reference, ..content })
+            }
+        }
+    }
+
     /// Reads a file once, for its digest.
-    pub(crate) fn read(path: &Path) -> Result<Self> {
-        let at = || format!("cannot read {}", path.display());
-        let mut file = input::regular(path).map_err(|failure| {
+    fn read(path: &Path) -> Result<Self> {
+        let file = input::regular(path).map_err(|failure| {
             match path.to_str().is_some_and(|text| text.parse::<u64>().is_ok()) {
                 true => failure.with_hint("revisions of a store are not supported; name a file"),
                 false => failure,
             }
         })?;
+        Self::of(path, file)
+    }
+
+    fn of(path: &Path, mut file: File) -> Result<Self> {
+        let at = || format!("cannot read {}", path.display());
+        file.rewind().explain(at)?;
         let (mut hasher, mut size, mut piece) = (Sha256::new(), 0, vec![0; PIECE]);
         loop {
             let read = file.read(&mut piece).explain(at)?;
@@ -62,18 +83,18 @@ impl ResourceFile {
             hasher.update(piece.get(..read).unwrap_or_default());
         }
         let digest = Digest::from_bytes(hasher.finalize().into());
-        Ok(Self { path: path.to_owned(), file, digest, size })
+        Ok(Self { path: path.to_owned(), file, digest, size, kind: ContentKind::File, reference: None })
     }
 
     /// Returns the reference to the uploaded content for a command.
     pub(crate) fn upload_of(&self) -> ResourceUpload {
         let filename = self.path.file_name().map(|name| name.to_string_lossy().into_owned());
-        ResourceUpload { digest: self.digest, filename }
+        ResourceUpload { digest: self.digest, filename, reference: self.reference.clone() }
     }
 
     /// Uploads it, unless the controller has it. Shows the progress on a terminal.
     pub(crate) async fn upload(&self, client: &Client) -> Result<()> {
-        if client.has_resource(&self.digest).await? {
+        if client.has_content(&self.digest, self.kind).await? {
             tracing::info!(digest = %self.digest, "the controller has this content");
             return Ok(());
         }
@@ -100,7 +121,7 @@ impl ResourceFile {
                 }
             }))
         };
-        let uploaded = client.upload_resource(&self.digest, pieces).await;
+        let uploaded = client.upload_content(&self.digest, self.kind, pieces).await;
         progress.finish();
         uploaded.explain(|| format!("{}", self.path.display()))?;
         Ok(())
@@ -116,24 +137,15 @@ impl ResourceFile {
     }
 }
 
-/// Parses `NAME=FILE`.
+/// Parses `NAME=FILE`. For an image, the file may be a directory or a name in a registry.
 pub(crate) fn argument(text: &str) -> Result<(ResourceName, PathBuf), ParseError> {
     let expected = || ParseError::Form(format!("invalid resource {text:?}: write NAME=FILE"));
     let (name, path) = text.split_once('=').filter(|(_, path)| !path.is_empty()).ok_or_else(expected)?;
     Ok((ResourceName::new(name)?, path.into()))
 }
 
-/// Refuses content for a resource that is no file: an image's name must not be taken for a path.
-pub(crate) fn takes_files(declared: &ResourceMeta, name: &ResourceName) -> Result<()> {
-    declared.admits(name, None).map_err(|broken| {
-        Failure::new(broken.to_string())
-            .with_hint("leave it out: a charm is deployed without the images that it declares")
-    })
-}
-
-/// Reads the files of all given resources, each once. Files that the controller would refuse are refused before the
-/// upload.
-pub(crate) fn given(
+/// Obtains the content of all given resources. Content that the controller would refuse is refused before the upload.
+pub(crate) async fn given(
     meta: &CharmMeta,
     arguments: &[(ResourceName, PathBuf)],
 ) -> Result<BTreeMap<ResourceName, ResourceFile>> {
@@ -141,8 +153,8 @@ pub(crate) fn given(
     for (name, path) in arguments {
         let declared = meta.resources.get(name);
         let declared = declared.ok_or_else(|| Failure::new(format!("unrecognized resource \"{name}\"")))?;
-        takes_files(declared, name)?;
-        let file = ResourceFile::read(path).explain(|| format!("resource \"{name}\""))?;
+        let file = ResourceFile::obtain(&declared.kind, path).await;
+        let file = file.explain(|| format!("resource \"{name}\""))?;
         declared
             .admits(name, file.upload_of().filename.as_deref())
             .map_err(|broken| Failure::new(broken.to_string()))?;

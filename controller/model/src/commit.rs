@@ -5,6 +5,7 @@ use periapt_host_api::{
     agent::{RunnerAnswer, RunnerCommand},
     commit::UnitCommit,
     hash,
+    logs::LogLevel,
     record::UnitRecord,
     status::Life,
 };
@@ -58,6 +59,14 @@ pub(crate) fn runner_call(
         RunnerCommand::Storage { storage, incarnation, report } => {
             require_incarnation(tx, agent, *incarnation)?;
             storage::commit::report(tx, agent, storage, report)
+        }
+        RunnerCommand::Container { unit, container, incarnation, reason } => {
+            let unit = own_unit(tx, agent, unit)?;
+            require_incarnation(tx, agent, *incarnation)?;
+            let now = tx.now();
+            let message = format!("container {container} does not run: {reason}");
+            early::log(tx, &unit, now, (LogLevel::Warning, "periapt.workload"), &message);
+            Ok(RunnerAnswer::Done)
         }
     }
 }

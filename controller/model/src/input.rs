@@ -6,6 +6,7 @@ use periapt_host_api::{
     audit::AuditedRequest,
     charm::CharmMeta,
     command::{Answer, Command, ControllerCommand},
+    resource::CheckedImage,
     secret::Sealed,
     user::ExternalIdentity,
 };
@@ -186,13 +187,16 @@ pub struct UploadedCharm {
 }
 
 /// Content that was uploaded for resources.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct UploadedResource {
     /// The content's digest.
     pub digest: Digest,
     /// The size in bytes.
     pub size: u64,
+    /// The image in it, if it was checked to be one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<CheckedImage>,
 }
 
 /// A command that the controller sends to itself.

@@ -33,6 +33,7 @@ mod secrets;
 mod seen;
 mod serve;
 mod sessions;
+mod spooled;
 mod streams;
 #[cfg(test)]
 pub(crate) mod test_state;

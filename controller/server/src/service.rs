@@ -191,8 +191,9 @@ impl Options {
         let [charms, resources] = BlobKind::ALL.map(|kind| kind.among(&self.blobs));
         let resources = contents(BlobKind::Resource, resources, Bounds::RESOURCES);
         let charms = contents(BlobKind::Charm, charms, Bounds::CHARMS);
-        let charms = Charms { contents: charms, checks: Arc::new(Checks::new(self.check_helper)) };
-        let resources = Resources { contents: resources };
+        let checks = Arc::new(Checks::new(self.check_helper));
+        let charms = Charms { contents: charms, checks: Arc::clone(&checks) };
+        let resources = Resources { contents: resources, checks };
         let joins = match (&self.replication, &self.listen) {
             (Some(replication), Listen::Tls(tls)) => Joins::new(Some(SharedKeys {
                 authority: Arc::clone(&tls.authority),

@@ -14,7 +14,8 @@ pub use join::{
 };
 
 use crate::{
-    ApplicationName, Digest, Incarnation, LeaderTerm, ModelUuid, Revision, StorageId, TagName, UnitName,
+    ApplicationName, ContainerName, Digest, Incarnation, LeaderTerm, ModelUuid, Revision, StorageId, TagName,
+    UnitName,
     commit::{EarlyItem, UnitCommit},
     network::HostInterface,
     program::{ProgramTarget, RunningProgram},
@@ -127,6 +128,17 @@ pub enum RunnerCommand {
         incarnation: Incarnation,
         /// The state of the storage.
         report: StorageReport,
+    },
+    /// Tells, in the unit's log, why a container of it does not run.
+    Container {
+        /// The unit.
+        unit: UnitName,
+        /// The container.
+        container: ContainerName,
+        /// The incarnation of the runner's attachment.
+        incarnation: Incarnation,
+        /// The reason, for people.
+        reason: String,
     },
 }
 

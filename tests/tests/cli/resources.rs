@@ -38,7 +38,7 @@ fn a_hook_reads_what_was_attached_and_is_told_of_what_is_new() -> anyhow::Result
         ("rows=first.txt", "unrecognized resource \"rows\""),
         ("data=wrong.zip", "does not have the extension of \"data.txt\""),
         ("data=absent.txt", "absent.txt: "),
-        ("image=first.txt", "is of type oci-image"),
+        ("image=first.txt", "resource \"image\": first.txt: this is no image"),
     ] {
         let refused = periapt.refused(["deploy", "probe.charm", "--resource", resource])?;
         assert!(refused.contains(expected), "{resource}: {refused}");
@@ -64,7 +64,7 @@ fn a_hook_reads_what_was_attached_and_is_told_of_what_is_new() -> anyhow::Result
     for (resource, expected) in [
         ("rows=first.txt", "unrecognized resource \"rows\"; charm \"probe\" declares data, image"),
         ("data=wrong.zip", "does not have the extension"),
-        ("image=first.txt", "sandbox runs no containers"),
+        ("image=first.txt", "resource \"image\": first.txt: this is no image"),
         ("data=7", "revisions of a store are not supported"),
     ] {
         let refused = periapt.refused(["attach-resource", "probe", resource])?;

@@ -259,8 +259,8 @@ fn words_that_come_with_jujus_habits_are_told_what_there_is() -> anyhow::Result<
         ("deploy ch:postgresql", &["charms are deployed from paths", "./postgresql.charm"]),
         ("refresh nosuch", &["ERROR application \"nosuch\" not found"]),
         (
-            "deploy probe.charm --resource image=redis:7",
-            &["resource \"image\" is of type oci-image", "only files can be attached", "leave it out"],
+            "deploy probe.charm --resource image=127.0.0.1:1/redis:7",
+            &["resource \"image\": registry 127.0.0.1:1 cannot be reached"],
         ),
         ("deploy probe.charm --resource nosuch=redis:7", &["unrecognized resource \"nosuch\""]),
     ] {

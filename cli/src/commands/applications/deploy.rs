@@ -38,6 +38,8 @@ Examples:
   periapt deploy ./postgresql --storage pgdata=8G --constraints 'mem=512M tags=ssd'
   periapt deploy ./postgresql --attach-storage pgdata/0
   periapt deploy ./website --resource bundle=./site.tar.gz
+  periapt deploy ./web --resource web-image=./image.tar
+  periapt deploy ./web --resource web-image=registry.example/web:1
   periapt deploy ./shop.yaml --overlay production.yaml --dry-run")]
 pub(crate) struct Deploy {
     /// The charm (a directory or a .charm file) or the bundle (a .yaml file or its directory)
@@ -66,7 +68,9 @@ pub(crate) struct Deploy {
     /// Spaces of its endpoints: "SPACE ENDPOINT=SPACE ...", the first for all that are not named
     #[arg(long, value_name = "SPACES")]
     bind: Vec<String>,
-    /// The first content of a resource, from a file on this machine; may be repeated
+    /// The first content of a resource, from a file on this machine; may be repeated. An image is an archive or directory of
+    /// an OCI layout, what `docker save` writes, the name of one in a registry, or a YAML file with registrypath, username
+    /// and password
     #[arg(long, value_name = "NAME=FILE", value_parser = resources::argument)]
     resource: Vec<(ResourceName, PathBuf)>,
     /// Trust the application with the abilities that its charm declares
@@ -105,7 +109,7 @@ impl Verb for Deploy {
         for (key, text) in &config {
             meta.setting(key, text).map_err(|error| Failure::new(error.to_string()))?;
         }
-        let files = resources::given(meta, &self.resource)?;
+        let files = resources::given(meta, &self.resource).await?;
         let constraints = constraints::read(&self.constraints)?;
         let storage = storage::directives(self.storage)?;
         let bindings = bindings::parse(&self.bind)?;

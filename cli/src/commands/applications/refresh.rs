@@ -93,7 +93,7 @@ impl Verb for Refresh {
         let before = model.client().application(&model.selector, &self.application).await?;
         let path = self.path.as_ref().ok_or_else(no_path)?;
         let charm = Charm::read(path)?;
-        let files = resources::given(&charm.inspected.meta, &self.resource)?;
+        let files = resources::given(&charm.inspected.meta, &self.resource).await?;
         let with = self.with(&files)?;
         let digest = charm.upload(model.client()).await?;
         let (force, same) = (self.force || self.force_units, before.charm_digest == digest);

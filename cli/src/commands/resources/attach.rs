@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use periapt_host_api::{
     ApplicationName, ResourceName,
+    charm::ResourceKind,
     command::{Answer, Command},
 };
 
@@ -12,21 +13,24 @@ use crate::{
     commands::Verb,
     context::{Context, ModelArg},
     error::{Explain as _, Failure, Result},
-    upload::resource::{ResourceFile, argument, takes_files},
+    upload::resource::{ResourceFile, argument},
 };
 
 /// Give a resource of an application new content
 ///
-/// Its units run upgrade-charm, and hooks from then on read the new file. The same content again changes nothing.
+/// Its units run upgrade-charm, and hooks from then on read the new file; containers start again with the new image. The
+/// same content again changes nothing. A resource of type oci-image is an archive or directory of an OCI layout, what
+/// `docker save` writes, the name of an image in a registry, or a YAML file with registrypath, username and password.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   periapt attach-resource mysql data=./rows.sql
-  periapt attach-resource website bundle=/srv/build/site.tar.gz")]
+  periapt attach-resource website bundle=/srv/build/site.tar.gz
+  periapt attach-resource web web-image=./image.tar")]
 pub(crate) struct AttachResource {
     /// The application
     application: ApplicationName,
-    /// The resource, as the charm declares it, and a file on this machine
+    /// The resource, as the charm declares it, and a file on this machine or an image
     #[arg(value_name = "NAME=FILE", value_parser = argument)]
     resource: (ResourceName, PathBuf),
     #[command(flatten)]
@@ -39,10 +43,10 @@ impl Verb for AttachResource {
         let (application, (name, path)) = (self.application, self.resource);
         let declared = model.client().resources(&model.selector, &application).await?;
         let declared = declared.iter().find(|declared| declared.name == name);
-        if let Some(declared) = declared {
-            takes_files(&declared.meta, &name)?;
-        }
-        let file = ResourceFile::read(&path).explain(|| format!("resource \"{name}\""))?;
+        // The controller refuses what the charm does not declare.
+        let unknown = ResourceKind::File { filename: String::new() };
+        let kind = declared.map_or(&unknown, |declared| &declared.meta.kind);
+        let file = ResourceFile::obtain(kind, &path).await.explain(|| format!("resource \"{name}\""))?;
         let upload = file.upload_of();
         // Content that the charm does not admit is refused before the upload.
         if let Some(declared) = declared {

@@ -91,6 +91,29 @@ struct ShownResource {
     timestamp: Option<Timestamp>,
     #[serde(skip_serializing_if = "String::is_empty")]
     username: String,
+    /// The image in the content, which Juju has no field for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    image: Option<AttachedImage>,
+}
+
+/// The image of a resource.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+struct AttachedImage {
+    digest: String,
+    platform: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reference: Option<String>,
+}
+
+impl AttachedImage {
+    fn of(revision: &ResourceRevision) -> Option<Self> {
+        let image = revision.image.as_ref()?;
+        Some(Self {
+            digest: format!("sha256:{}", image.digest),
+            platform: image.platform.clone(),
+            reference: revision.reference.as_ref().map(|name| name.as_str().to_owned()),
+        })
+    }
 }
 
 impl ShownResource {
@@ -121,6 +144,7 @@ impl ShownResource {
                 used: true,
                 timestamp: Some(revision.attached_at),
                 username: revision.attached_by.to_string(),
+                image: AttachedImage::of(revision),
                 ..shown
             },
         }
@@ -268,6 +292,8 @@ mod tests {
             size: 3,
             attached_at: Timestamp::from_second(1_767_225_600 + second).unwrap(),
             attached_by: "admin".parse().unwrap(),
+            image: None,
+            reference: None,
         }
     }
 

@@ -1,7 +1,7 @@
 //! The early effects of hooks: statuses, versions, messages of tasks, log lines (`docs/design/commit.md`).
 
 use periapt_host_api::{
-    ErrorCode, Refusal,
+    ErrorCode, Refusal, Timestamp,
     commit::{EarlyEffect, EarlyItem},
     logs::{LogLevel, LogLine},
     size,
@@ -75,7 +75,7 @@ fn take_one(tx: &mut Transaction<'_>, unit: &mut Unit, item: &EarlyItem) {
                 tx.put(application);
             } else {
                 let text = "status-set --application dropped: this unit is no longer the leader";
-                log(tx, unit, item, LogLevel::Warning, "juju.worker.uniter", text);
+                log(tx, unit, at, (LogLevel::Warning, "juju.worker.uniter"), text);
             }
         }
         EarlyEffect::ApplicationVersion { version } => {
@@ -86,7 +86,7 @@ fn take_one(tx: &mut Transaction<'_>, unit: &mut Unit, item: &EarlyItem) {
         EarlyEffect::TaskMessage { task, message } => {
             crate::action::commit::message(tx, &unit.name, *task, at, message);
         }
-        EarlyEffect::Log { level, module, message } => log(tx, unit, item, *level, module, message),
+        EarlyEffect::Log { level, module, message } => log(tx, unit, at, (*level, module), message),
     }
 }
 
@@ -94,20 +94,20 @@ fn application(tx: &Transaction<'_>, unit: &Unit) -> Option<Application> {
     tx.state.application(unit.name.application()).map(|application| Application::clone(application))
 }
 
-fn log(
+/// Adds a line of a module to the unit's log.
+pub(super) fn log(
     tx: &mut Transaction<'_>,
     unit: &Unit,
-    item: &EarlyItem,
-    level: LogLevel,
-    module: &str,
+    at: Timestamp,
+    (level, module): (LogLevel, &str),
     message: &str,
 ) {
     let line = LogLine {
         entity: format!("unit-{}-{}", unit.name.application(), unit.name.number()),
-        at: item.at,
+        at,
         level,
         module: truncate(module, MAX_MODULE).to_owned(),
         message: truncate(message, MAX_LOG_MESSAGE).trim_end_matches('\n').to_owned(),
     };
-    tx.record(&unit.name, item.at, RecordBody::Log(line));
+    tx.record(&unit.name, at, RecordBody::Log(line));
 }

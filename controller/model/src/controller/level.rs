@@ -1,10 +1,10 @@
 //! The level of what is stored, and its raise.
 
-use periapt_host_api::{ErrorCode, LEVEL, Level, Refusal, command::ControllerCommand};
+use periapt_host_api::{ErrorCode, LEVEL, Level, Refusal, agent::RunnerCommand, command::ControllerCommand};
 
 use crate::{
     entity::EntityKey,
-    input::{Input, WorkerCommand},
+    input::{Input, UploadedResource, WorkerCommand},
     root::{Root, changes::Changes},
 };
 
@@ -48,6 +48,8 @@ pub fn check(root: &Root, input: &Input) -> Result<(), Refusal> {
 fn level_of(input: &Input) -> Level {
     match input {
         Input::Backup { .. }
+        | Input::UploadResource(UploadedResource { image: Some(_), .. })
+        | Input::Runner(_, RunnerCommand::Container { .. })
         | Input::Controller(
             ControllerCommand::RemoveController { .. }
             | ControllerCommand::SetProgram(_)

@@ -1,10 +1,10 @@
-//! The files of an application's resources, given at deploy or attached later (`docs/hook-model.md` 1.10).
+//! The files and images of an application's resources, given at deploy or attached later (`docs/hook-model.md` 1.10).
 
 use std::collections::BTreeMap;
 
 use periapt_host_api::{
-    ApplicationName, ErrorCode, Refusal, ResourceName,
-    charm::CharmMeta,
+    ApplicationName, Refusal, ResourceName,
+    charm::{CharmMeta, ResourceKind},
     command::{Answer, Caller},
     resource::{ResourceRevision, ResourceUpload},
     status::Life,
@@ -110,13 +110,9 @@ fn content(
         };
         Refusal::not_found(format!("unrecognized resource {name:?}; charm {:?} declares {known}", meta.name))
     })?;
-    let code = match declared.filename() {
-        Some(_) => ErrorCode::BadRequest,
-        None => ErrorCode::NotSupported,
-    };
     declared
         .admits(name, upload.filename.as_deref())
-        .map_err(|broken| Refusal::new(code, broken.to_string()))?;
+        .map_err(|broken| Refusal::bad_request(broken.to_string()))?;
     let uploaded = tx.root.resource_content(&upload.digest);
     let uploaded = uploaded.filter(|_| may_use_content(tx.root, caller, &upload.digest));
     let uploaded = uploaded.ok_or_else(|| {
@@ -126,11 +122,23 @@ fn content(
         );
         Refusal::not_found(text)
     })?;
+    let image = match declared.kind {
+        ResourceKind::File { .. } => None,
+        ResourceKind::OciImage => Some(uploaded.image.clone().ok_or_else(|| {
+            let text = format!(
+                "the content {} of resource {name:?} was uploaded as a file, and is to be an image: upload it as one",
+                upload.digest.short()
+            );
+            Refusal::bad_request(text)
+        })?),
+    };
     Ok(ResourceRevision {
         revision,
         digest: upload.digest,
         size: uploaded.size,
         attached_at: tx.now(),
         attached_by: user.clone(),
+        reference: image.as_ref().and(upload.reference.clone()),
+        image,
     })
 }

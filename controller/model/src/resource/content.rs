@@ -18,14 +18,21 @@ pub(crate) fn upload(
     uploaded: &UploadedResource,
     env: &Environment,
 ) -> Result<Changes, Refusal> {
-    let UploadedResource { digest, size } = *uploaded;
+    let UploadedResource { digest, size, ref image } = *uploaded;
     let user = active_user(root, caller).ok_or_else(denied)?;
     let known = root.resource_content(&digest);
     let mut changes = Changes::default();
-    if known.is_none_or(|known| !known.uploaders.has(user)) {
-        let uploaders = known.map(|known| known.uploaders.clone()).unwrap_or_default().with(user);
+    let is_known = known.is_some_and(|known| known.uploaders.has(user));
+    let is_checked = known.is_some_and(|known| known.image.is_some()) || image.is_none();
+    if !is_known || !is_checked {
+        let mut uploaders = known.map(|known| known.uploaders.clone()).unwrap_or_default();
+        if !is_known {
+            uploaders = uploaders.with(user);
+        }
         let uploaded_at = known.map_or(env.now, |known| known.uploaded_at);
-        let content = ResourceContent { digest, size, uploaded_at, uploaders };
+        // What was found in the content once is in it for ever.
+        let image = known.and_then(|known| known.image.clone()).or_else(|| image.clone());
+        let content = ResourceContent { digest, size, uploaded_at, uploaders, image };
         changes.puts.insert(EntityKey::ResourceContent(digest), Some(content.into()));
     }
     Ok(changes)

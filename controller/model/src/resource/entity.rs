@@ -1,6 +1,9 @@
 //! The resource entities: attachments and content.
 
-use periapt_host_api::{Digest, Timestamp, resource::ResourceRevision};
+use periapt_host_api::{
+    Digest, Timestamp,
+    resource::{CheckedImage, ResourceRevision},
+};
 use serde::{Deserialize, Serialize};
 
 use crate::user::uploaders::Uploaders;
@@ -18,6 +21,9 @@ pub struct ResourceContent {
     /// The users who uploaded it.
     #[serde(default, skip_serializing_if = "Uploaders::is_empty")]
     pub uploaders: Uploaders,
+    /// The image in it, if it was uploaded as one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<CheckedImage>,
 }
 
 /// A resource of an application that has content.

@@ -1,7 +1,7 @@
 //! Commits: those that are accepted, once, and those that are refused (`docs/design/commit.md`).
 
 use periapt_host_api::{
-    ErrorCode, LeaderTerm, RelationId,
+    ErrorCode, Incarnation, LeaderTerm, RelationId,
     agent::{RunnerAnswer, RunnerCommand},
     command::{Caller, Command},
     commit::{EarlyEffect, PortRequest, UnitCommit},
@@ -323,6 +323,30 @@ fn an_application_status_of_a_lost_leadership_is_dropped_with_a_line_in_the_log(
     let item = world.item("app/0", status(term));
     world.commit("app/0", |commit| commit.early.push(item)).unwrap();
     assert_eq!(world.application("app").status.as_ref().unwrap().message, "all well");
+}
+
+#[test]
+fn a_container_that_does_not_run_is_told_in_its_units_log_by_its_own_runner_alone() {
+    let (mut world, _) = related();
+    let incarnation = world.attach("a1");
+    let report = |incarnation| RunnerCommand::Container {
+        unit: "app/0".parse().unwrap(),
+        container: "web".parse().unwrap(),
+        incarnation,
+        reason: "no image is attached".into(),
+    };
+    let before = world.records.len();
+    assert_eq!(world.runner_call("a2", report(incarnation)).unwrap_err().code, ErrorCode::PermissionDenied);
+    let former = Incarnation(incarnation.0 - 1);
+    assert_eq!(world.runner_call("a1", report(former)).unwrap_err().code, ErrorCode::Stale);
+    assert_eq!(world.records.len(), before);
+    world.runner_call("a1", report(incarnation)).unwrap();
+    let told = world.records.last().map(|record| match &record.body {
+        RecordBody::Log(line) => (line.entity.clone(), line.level, line.message.clone()),
+        other => panic!("{other:?}"),
+    });
+    let message = "container web does not run: no image is attached".to_owned();
+    assert_eq!(told, Some(("unit-app-0".to_owned(), LogLevel::Warning, message)));
 }
 
 #[test]

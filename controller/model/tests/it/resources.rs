@@ -4,7 +4,7 @@ use periapt_host_api::{
     ApplicationName, Digest, ErrorCode, Refusal, ResourceName,
     command::{Answer, Caller, Command, Deploy, RefreshWith},
     record::CharmRef,
-    resource::{ResourceKey, ResourceUpload},
+    resource::{CheckedImage, RegistryName, ResourceKey, ResourceUpload},
 };
 use periapt_model::{Input, UploadedResource, WorkerCommand, resource_details, resource_for_unit};
 
@@ -20,9 +20,9 @@ fn charm(world: &mut World) -> Digest {
 
 fn upload(world: &mut World, content: &str) -> ResourceUpload {
     let digest = Digest::of(content.as_bytes());
-    let uploaded = UploadedResource { digest, size: content.len() as u64 };
+    let uploaded = UploadedResource { digest, size: content.len() as u64, image: None };
     world.ask(&world.user(), &Input::UploadResource(uploaded)).unwrap();
-    ResourceUpload { digest, filename: None }
+    ResourceUpload { digest, filename: None, reference: None }
 }
 
 fn name(text: &str) -> ResourceName {
@@ -91,10 +91,11 @@ fn an_application_begins_with_what_it_is_given_and_needs_nothing() {
     assert_eq!(unknown.code, ErrorCode::NotFound);
     assert!(unknown.message.contains("unrecognized resource \"rows\""), "{unknown}");
     let image = refused(&mut world, deploy("image", &rows));
-    assert_eq!(image.code, ErrorCode::NotSupported);
+    assert_eq!(image.code, ErrorCode::BadRequest);
+    assert!(image.message.contains("was uploaded as a file, and is to be an image"), "{image}");
     let wrong = ResourceUpload { filename: Some("rows.zip".into()), ..rows.clone() };
     assert_eq!(refused(&mut world, deploy("data", &wrong)).code, ErrorCode::BadRequest);
-    let absent = ResourceUpload { digest: Digest::of(b"absent"), filename: None };
+    let absent = ResourceUpload { digest: Digest::of(b"absent"), filename: None, reference: None };
     let absent = refused(&mut world, deploy("data", &absent));
     assert!(absent.message.contains("upload it first"), "{absent}");
     assert!(!world.has_application("app"));
@@ -114,7 +115,7 @@ fn what_cannot_be_attached_changes_nothing() {
     let wrong = ResourceUpload { filename: Some("rows.zip".into()), ..rows.clone() };
     for (resource, upload, code) in [
         ("other", rows.clone(), ErrorCode::NotFound),
-        ("image", rows.clone(), ErrorCode::NotSupported),
+        ("image", rows.clone(), ErrorCode::BadRequest),
         ("data", wrong, ErrorCode::BadRequest),
     ] {
         assert_eq!(attach(&mut world, resource, upload).unwrap_err().code, code, "{resource}");
@@ -233,6 +234,34 @@ fn content_is_forgotten_when_no_application_has_it() {
     }
     assert!(world.root.resource_content(&digest("one")).is_none());
     assert!(world.root.resource_content(&digest("two")).is_some());
-    let again = ResourceUpload { digest: digest("one"), filename: None };
+    let again = ResourceUpload { digest: digest("one"), filename: None, reference: None };
     assert_eq!(attach(&mut world, "data", again).unwrap_err().code, ErrorCode::NotFound);
+}
+
+/// Uploads an archive in which an image was found.
+fn upload_image(world: &mut World, content: &str) -> ResourceUpload {
+    let (digest, size) = (Digest::of(content.as_bytes()), content.len() as u64);
+    let image = CheckedImage { digest: Digest::of(b"manifest"), platform: "linux/amd64".into() };
+    let uploaded = UploadedResource { digest, size, image: Some(image) };
+    world.ask(&world.user(), &Input::UploadResource(uploaded)).unwrap();
+    let reference = RegistryName::new("registry.example/web:1").ok();
+    ResourceUpload { digest, filename: Some("web.tar".into()), reference }
+}
+
+#[test]
+fn an_image_is_attached_once_it_was_found_to_be_one() {
+    let mut world = deployed(1);
+    let file = upload(&mut world, "archive");
+    let refused = attach(&mut world, "image", file.clone()).unwrap_err();
+    assert!(refused.message.contains("was uploaded as a file"), "{refused}");
+    let image = upload_image(&mut world, "archive");
+    assert_eq!(attach(&mut world, "image", image.clone()).unwrap(), (1, true));
+    let current = world.application("app").resources[&name("image")].current.clone();
+    assert_eq!(current.image.map(|image| image.platform).as_deref(), Some("linux/amd64"));
+    assert_eq!(current.reference.as_ref().map(RegistryName::as_str), Some("registry.example/web:1"));
+    // An upload as a file takes nothing away, and an image may be a file.
+    upload(&mut world, "archive");
+    assert_eq!(attach(&mut world, "image", image).unwrap(), (1, false));
+    assert_eq!(attach(&mut world, "more", file).unwrap(), (1, true));
+    assert_eq!(world.application("app").resources[&name("more")].current.image, None);
 }

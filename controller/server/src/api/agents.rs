@@ -80,7 +80,7 @@ pub(crate) async fn assignments(
 
 /// Answers with the program that agents are to run.
 pub(crate) async fn program(
-    State(Resources { contents }): State<Resources>,
+    State(Resources { contents, .. }): State<Resources>,
     State(durable): State<Durable>,
     who: RequestCaller,
     method: Method,

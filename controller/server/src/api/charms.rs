@@ -10,21 +10,18 @@ use axum::{
 };
 use http::{HeaderMap, Method};
 use periapt_blobs::Spooled;
-use periapt_host_api::{
-    Digest, ErrorCode, Refusal, UserName, api::MAX_ARCHIVE_BYTES, command::CharmUploaded,
-};
+use periapt_host_api::{Digest, ErrorCode, Refusal, api::MAX_ARCHIVE_BYTES, command::CharmUploaded};
 use periapt_model::{Input, UploadedCharm, may_fetch_charm};
 
 use crate::{
     api::{
         blob::{self, unavailable},
-        body::PacedBody,
         caller::RequestCaller,
         connection::Peer,
         failure::HandlerResult,
         find::parsed,
+        spooled::UploadedBody,
     },
-    bounds::Upload,
     check::Checked,
     state::{BlobKind, Charms, Contents, Durable, Submission},
     writer::Sender,
@@ -43,7 +40,8 @@ pub(crate) async fn upload(
     content: Body,
 ) -> HandlerResult<Json<CharmUploaded>> {
     let digest: Digest = parsed(&digest)?;
-    let (archive, permit) = receive(&charms.contents, content, peer, who.user()?).await?;
+    let body = UploadedBody { content, limit: MAX_ARCHIVE_BYTES, within: UPLOAD_WITHIN };
+    let (archive, permit) = body.spool(&charms.contents, peer, who.user()?).await?;
     if archive.digest() != digest {
         let message = format!("the archive has digest {}, not {digest}", archive.digest());
         return Err(Refusal::bad_request(message).into());
@@ -65,27 +63,6 @@ pub(crate) async fn upload(
     kept.await
         .map_err(|error| Refusal::new(ErrorCode::Internal, format!("storing the charm failed: {error}")))??;
     Ok(Json(CharmUploaded { digest, meta }))
-}
-
-/// Writes a body to disk as it arrives. The upload is counted from its first bytes on.
-async fn receive(
-    contents: &Contents,
-    content: Body,
-    peer: Peer,
-    user: &UserName,
-) -> Result<(Spooled, Upload), Refusal> {
-    let limit = usize::try_from(MAX_ARCHIVE_BYTES).unwrap_or(usize::MAX);
-    let mut body = PacedBody::new(content, limit, UPLOAD_WITHIN, contents.progress_within);
-    let mut next = body.next().await?;
-    let mut permit = contents.uploads.begin(peer.number, user)?;
-    let mut archive = contents.blobs.spool().await.map_err(|error| unavailable(&error))?;
-    while let Some(piece) = next {
-        permit.hold(piece.len())?;
-        archive.write(&piece).await.map_err(|error| unavailable(&error))?;
-        next = body.next().await?;
-    }
-    let archive = archive.end().await.map_err(|error| unavailable(&error))?;
-    Ok((archive, permit))
 }
 
 /// Returns the result of the check of the same archive at an earlier upload.

@@ -6,19 +6,20 @@ use std::time::Duration;
 use axum::{
     Json,
     body::Body,
-    extract::{Path, State},
+    extract::{Path, RawQuery, State},
     response::Response,
 };
 use bytes::Bytes;
 use http::{HeaderMap, Method};
-use periapt_blobs::Incoming;
+use periapt_blobs::{Incoming, Spooled};
 use periapt_host_api::{
     AgentName, ApplicationName, Digest, ErrorCode, ModelUuid, Refusal, ResourceName, UnitName,
     api::ResourceDetails,
     command::ResourceUploaded,
-    resource::{MAX_RESOURCE_BYTES, ResourceKey},
+    resource::{ContentKind, MAX_RESOURCE_BYTES, ResourceKey},
 };
 use periapt_model::{Input, UploadedResource, may_know_resource, resource_details, resource_for_unit};
+use tokio::task::JoinError;
 
 use crate::{
     api::{
@@ -29,6 +30,8 @@ use crate::{
         failure::HandlerResult,
         find::parsed,
         models::readable,
+        query::Query,
+        spooled::UploadedBody,
     },
     bounds::Upload,
     state::{BlobKind, Contents, Durable, Resources, Submission},
@@ -39,14 +42,37 @@ use crate::{
 const UPLOAD_WITHIN: Duration = Duration::from_secs(1_800);
 
 pub(crate) async fn upload(
-    State(Resources { contents }): State<Resources>,
+    State(resources): State<Resources>,
     State(submission): State<Submission>,
     who: RequestCaller,
     peer: Peer,
     Path(digest): Path<String>,
+    RawQuery(query): RawQuery,
     content: Body,
 ) -> HandlerResult<Json<ResourceUploaded>> {
     let digest: Digest = parsed(&digest)?;
+    match kind_of(query.as_deref())? {
+        ContentKind::File => upload_file(resources.contents, submission, who, peer, digest, content).await,
+        ContentKind::OciImage => upload_image(resources, submission, who, peer, digest, content).await,
+    }
+}
+
+/// Returns the kind of content that a request names.
+fn kind_of(query: Option<&str>) -> Result<ContentKind, Refusal> {
+    let mut query = Query::parse(query)?;
+    let kind = query.one::<ContentKind>("kind")?.unwrap_or_default();
+    query.end()?;
+    Ok(kind)
+}
+
+async fn upload_file(
+    contents: Contents,
+    submission: Submission,
+    who: RequestCaller,
+    peer: Peer,
+    digest: Digest,
+    content: Body,
+) -> HandlerResult<Json<ResourceUploaded>> {
     let limit = usize::try_from(MAX_RESOURCE_BYTES).unwrap_or(usize::MAX);
     let mut body = PacedBody::new(content, limit, UPLOAD_WITHIN, contents.progress_within);
     let first = body.next().await?;
@@ -62,10 +88,57 @@ pub(crate) async fn upload(
         drop(permit);
         kept
     });
-    let size = kept.await.map_err(|error| {
-        Refusal::new(ErrorCode::Internal, format!("storing the resource failed: {error}"))
-    })??;
+    let size = kept.await.map_err(failed)??;
     Ok(Json(ResourceUploaded { digest, size }))
+}
+
+/// Keeps an image once all of it was read in a helper process.
+async fn upload_image(
+    Resources { contents, checks }: Resources,
+    submission: Submission,
+    who: RequestCaller,
+    peer: Peer,
+    digest: Digest,
+    content: Body,
+) -> HandlerResult<Json<ResourceUploaded>> {
+    let body = UploadedBody { content, limit: MAX_RESOURCE_BYTES, within: UPLOAD_WITHIN };
+    let (archive, permit) = body.spool(&contents, peer, who.user()?).await?;
+    if archive.digest() != digest {
+        let message = format!("the image's archive has digest {}, not {digest}", archive.digest());
+        return Err(Refusal::bad_request(message).into());
+    }
+    let reader = archive.reader().map_err(|error| unavailable(&error))?;
+    let image = checks.check_image(reader, permit.turn()).await?;
+    let uploaded = UploadedResource { digest, size: archive.size(), image: Some(image) };
+    let size = uploaded.size;
+    // The upload is completed even if the client disconnects.
+    let kept = tokio::spawn(async move {
+        let kept = keep_image(&contents, &submission, who.sender(), archive, uploaded).await;
+        drop(permit);
+        kept
+    });
+    kept.await.map_err(failed)??;
+    Ok(Json(ResourceUploaded { digest, size }))
+}
+
+fn failed(error: JoinError) -> Refusal {
+    Refusal::new(ErrorCode::Internal, format!("storing the resource failed: {error}"))
+}
+
+/// Stores an image's archive, then registers it.
+async fn keep_image(
+    contents: &Contents,
+    submission: &Submission,
+    who: Sender,
+    archive: Spooled,
+    uploaded: UploadedResource,
+) -> Result<(), Refusal> {
+    let digest = uploaded.digest;
+    let keeping = contents.collector.lock_for_upload().await;
+    contents.collector.note_request(&digest);
+    contents.blobs.put_spooled(archive).await.map_err(|error| unavailable(&error))?;
+    drop(keeping);
+    blob::register(contents, submission, who, digest, Input::UploadResource(uploaded)).await
 }
 
 /// Writes a body to the blob store as it arrives. Only a part of it is in memory.
@@ -96,24 +169,30 @@ async fn keep(
     contents.collector.note_request(&digest);
     let size = incoming.finish().await.map_err(|error| unfinished(&error))?;
     drop(keeping);
-    let input = Input::UploadResource(UploadedResource { digest, size });
+    let input = Input::UploadResource(UploadedResource { digest, size, image: None });
     blob::register(contents, submission, who, digest, input).await?;
     Ok(size)
 }
 
-/// Answers if the content is stored. A client then need not upload it.
+/// Answers if the content is stored, and was checked to be of the kind. A client then need not upload it.
 pub(crate) async fn head(
-    State(Resources { contents }): State<Resources>,
+    State(Resources { contents, .. }): State<Resources>,
     State(durable): State<Durable>,
     who: RequestCaller,
     method: Method,
     Path(digest): Path<String>,
+    RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> HandlerResult<Response> {
     let digest: Digest = parsed(&digest)?;
+    let kind = kind_of(query.as_deref())?;
     let root = &durable.current().root;
     let may_know = may_know_resource(root, &who.caller, &digest, &|state| who.sees(root, state));
-    if !may_know || !BlobKind::Resource.is_known(root, &digest) {
+    let is_of_kind = match kind {
+        ContentKind::File => true,
+        ContentKind::OciImage => root.resource_content(&digest).is_some_and(|known| known.image.is_some()),
+    };
+    if !may_know || !is_of_kind || !BlobKind::Resource.is_known(root, &digest) {
         return Err(BlobKind::Resource.unknown(&digest).into());
     }
     contents.collector.note_request(&digest);
@@ -135,7 +214,7 @@ pub(crate) async fn of_application(
 }
 
 pub(crate) async fn of_unit(
-    State(Resources { contents }): State<Resources>,
+    State(Resources { contents, .. }): State<Resources>,
     State(durable): State<Durable>,
     who: RequestCaller,
     method: Method,

@@ -9,6 +9,7 @@ use periapt_host_api::{
     Digest, Refusal,
     command::{Answer, ControllerCommand},
     migration::{DELETING, HELD, ImportPage, ImportedRecord},
+    resource::ContentKind,
 };
 use periapt_model::{
     ModelState, RecordBody, Root, agents_to_migrate, entities_to_migrate, entity::Export, open_entity,
@@ -56,7 +57,7 @@ impl Outgoing {
         }
         self.sent = Some(export.id);
         let state = root.model_or_remains(&self.model).ok_or(Stop::Over)?;
-        self.carry_blobs(&client, state).await?;
+        self.carry_blobs(&client, root, state).await?;
         let mut pages = Pages::new(self.model, export.id, next);
         let mut count: u64 = 0;
         for entity in entities_to_migrate(root, state) {
@@ -90,7 +91,7 @@ impl Outgoing {
     }
 
     /// Uploads the charms of the model and the contents of its resources, unless they are there.
-    async fn carry_blobs(&self, client: &Client, state: &ModelState) -> Result<(), Stop> {
+    async fn carry_blobs(&self, client: &Client, root: &Root, state: &ModelState) -> Result<(), Stop> {
         let charms: BTreeSet<Digest> = state
             .charms()
             .map(|charm| charm.digest)
@@ -113,16 +114,20 @@ impl Outgoing {
             .flat_map(|resource| resource.former.iter().map(|former| former.content.digest))
             .collect();
         for digest in former.difference(&resources) {
-            if !client.has_resource(digest).await?
+            let kind = kind_of(root, digest);
+            if !client.has_content(digest, kind).await?
                 && self.require(&self.state.resources.contents, digest).await.is_ok()
             {
-                client.upload_resource(digest, pieces(&self.state.resources.contents, *digest)).await?;
+                let content = pieces(&self.state.resources.contents, *digest);
+                client.upload_content(digest, kind, content).await?;
             }
         }
         for digest in resources {
-            if !client.has_resource(&digest).await? {
+            let kind = kind_of(root, &digest);
+            if !client.has_content(&digest, kind).await? {
                 self.require(&self.state.resources.contents, &digest).await?;
-                client.upload_resource(&digest, pieces(&self.state.resources.contents, digest)).await?;
+                let content = pieces(&self.state.resources.contents, digest);
+                client.upload_content(&digest, kind, content).await?;
             }
         }
         Ok(())
@@ -213,4 +218,10 @@ fn pieces(
         .map_err(std::io::Error::other)
         .boxed()
     }
+}
+
+/// Returns the kind that content was checked to be of.
+fn kind_of(root: &Root, digest: &Digest) -> ContentKind {
+    let image = root.resource_content(digest).and_then(|known| known.image.as_ref());
+    image.map_or(ContentKind::File, |_| ContentKind::OciImage)
 }

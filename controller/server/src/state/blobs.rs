@@ -93,4 +93,6 @@ pub(crate) struct Charms {
 #[derive(Clone)]
 pub(crate) struct Resources {
     pub(crate) contents: Contents,
+    /// The checks of uploaded images, in a helper process.
+    pub(crate) checks: Arc<Checks>,
 }

@@ -8,8 +8,9 @@ use periapt_client::{Client, ClientError};
 use periapt_host_api::{
     Digest, ErrorCode, UnitName,
     command::{Answer, Command, ResourceUploaded},
-    resource::{ResourceKey, ResourceUpload},
+    resource::{ContentKind, ResourceKey, ResourceUpload},
 };
+use periapt_image::{ImageLimits, ImagePlatform, ImageRecipe, ImageSettings, pack_image};
 
 use crate::{
     fixture::{Agent, Fixture, Model, TIMEOUT, application, charm_with_resources, code_of, deploy, unit},
@@ -23,7 +24,7 @@ async fn upload(client: &Client, content: &[u8]) -> Result<ResourceUploaded, Cli
 }
 
 async fn attach(model: &Model, content: &[u8]) -> Result<u64, ClientError> {
-    let upload = ResourceUpload { digest: Digest::of(content), filename: None };
+    let upload = ResourceUpload { digest: Digest::of(content), filename: None, reference: None };
     let (application, resource) = (application("stocked"), "data".parse().unwrap());
     match model.command(Command::AttachResource { application, resource, upload }).await? {
         Answer::Resource { revision, .. } => Ok(revision),
@@ -195,5 +196,63 @@ async fn an_agent_fetches_ranges_that_nobody_else_may_cache() {
     assert!(part.header("cache-control").unwrap().contains("private"));
     let nobody = raw::request(address, &line, &[], "").await;
     assert_eq!(nobody.status, 403);
+    fixture.stop().await;
+}
+
+/// Returns the archive of an image with one file, for an architecture.
+fn image(architecture: Option<&str>, content: &str) -> Vec<u8> {
+    let directory = tempfile::tempdir().unwrap();
+    let (root, archive) = (directory.path().join("root"), directory.path().join("image.tar"));
+    std::fs::create_dir(&root).unwrap();
+    std::fs::write(root.join("file"), content).unwrap();
+    let own = ImagePlatform::of_this_host();
+    let architecture = architecture.map_or(own.architecture.clone(), ToOwned::to_owned);
+    let platform = ImagePlatform { architecture, ..own };
+    let recipe =
+        ImageRecipe { directory: root, settings: ImageSettings::default(), platform, reference: None };
+    pack_image(&recipe, &archive, &ImageLimits::default()).unwrap();
+    std::fs::read(archive).unwrap()
+}
+
+async fn upload_image(client: &Client, content: &[u8]) -> Result<ResourceUploaded, ClientError> {
+    let pieces: Vec<_> = content.chunks(1_000).map(Bytes::copy_from_slice).collect();
+    let pieces = || stream::iter(pieces.clone().into_iter().map(Ok));
+    client.upload_content(&Digest::of(content), ContentKind::OciImage, pieces).await
+}
+
+#[tokio::test]
+async fn an_image_is_kept_once_it_was_read_and_a_file_is_no_image() {
+    let fixture = Fixture::start().await;
+    let client = &fixture.client;
+    let has =
+        async |content: &[u8]| client.has_content(&Digest::of(content), ContentKind::OciImage).await.unwrap();
+    let good = image(None, "one");
+    let mut damaged = good.clone();
+    let end = damaged.iter().rposition(|byte| *byte != 0).unwrap();
+    damaged[end - 12] ^= 0xff;
+    for (content, expected) in [
+        (b"no image".to_vec(), "this is no image"),
+        (image(Some("riscv64"), "one"), "the image is for linux/riscv64, and linux/"),
+        (damaged, "layer 1"),
+        (good[..good.len() / 2].to_vec(), ""),
+    ] {
+        let error = upload_image(client, &content).await.unwrap_err();
+        assert_eq!(error.refusal().unwrap().code, ErrorCode::BadRequest, "{error}");
+        assert!(error.to_string().contains(expected), "{error}");
+        assert!(!has(&content).await && !client.has_resource(&Digest::of(&content)).await.unwrap());
+    }
+
+    upload(client, &good).await.unwrap();
+    assert!(client.has_resource(&Digest::of(&good)).await.unwrap());
+    assert!(!has(&good).await, "nobody has read it as an image");
+    upload_image(client, &good).await.unwrap();
+    assert!(has(&good).await);
+    let other = image(None, "two");
+    assert_eq!(upload_image(client, &other).await.unwrap().size, other.len() as u64);
+    assert!(has(&other).await && client.has_resource(&Digest::of(&other)).await.unwrap());
+    // The digest is checked before anything is read.
+    let pieces = || stream::iter([Ok(Bytes::from_static(b"x"))]);
+    let wrong = client.upload_content(&Digest::of(b"y"), ContentKind::OciImage, pieces).await;
+    assert_eq!(code_of(wrong), ErrorCode::BadRequest);
     fixture.stop().await;
 }

@@ -10,7 +10,7 @@ use periapt_host_api::{
     api::{ModelSelector, ResourceDetails},
     command::ResourceUploaded,
     program::MAX_PROGRAM_BYTES,
-    resource::{MAX_RESOURCE_BYTES, ResourceKey},
+    resource::{ContentKind, MAX_RESOURCE_BYTES, ResourceKey},
 };
 use tokio::io::AsyncWrite;
 
@@ -23,7 +23,12 @@ const UPLOAD_WITHIN: Duration = Duration::from_secs(1_800);
 impl Client {
     /// Returns true if the controller has the content of a resource.
     pub async fn has_resource(&self, digest: &Digest) -> Result<bool> {
-        match self.call(Method::HEAD, content_path(digest)).response().await {
+        self.has_content(digest, ContentKind::File).await
+    }
+
+    /// Returns true if the controller has content that it has checked to be of a kind.
+    pub async fn has_content(&self, digest: &Digest, kind: ContentKind) -> Result<bool> {
+        match self.call(Method::HEAD, content_path(digest)).query("kind", kind.as_str()).response().await {
             Ok(_) => Ok(true),
             Err(ClientError::Refused(refusal)) if refusal.code == ErrorCode::NotFound => Ok(false),
             Err(error) => Err(error),
@@ -40,8 +45,22 @@ impl Client {
     where
         S: Stream<Item = std::io::Result<Bytes>> + Send + 'static,
     {
-        let kind = HeaderValue::from_static("application/octet-stream");
-        let call = self.call(Method::PUT, content_path(digest)).header(header::CONTENT_TYPE, kind);
+        self.upload_content(digest, ContentKind::File, content).await
+    }
+
+    /// Uploads content as [`upload_resource`](Self::upload_resource) does. The controller checks that it is of a kind.
+    pub async fn upload_content<S>(
+        &self,
+        digest: &Digest,
+        kind: ContentKind,
+        content: impl Fn() -> S + Send + Sync,
+    ) -> Result<ResourceUploaded>
+    where
+        S: Stream<Item = std::io::Result<Bytes>> + Send + 'static,
+    {
+        let bytes = HeaderValue::from_static("application/octet-stream");
+        let call = self.call(Method::PUT, content_path(digest)).query("kind", kind.as_str());
+        let call = call.header(header::CONTENT_TYPE, bytes);
         self.uploaded(call.content(pieces(content)).upload(UPLOAD_WITHIN).await?).await
     }
 

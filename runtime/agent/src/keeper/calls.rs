@@ -71,7 +71,7 @@ impl AnswerEffect {
             },
             RunnerCommand::Claim(claim) => Self::Claim(claim.unit.clone()),
             RunnerCommand::Commit(_) => Self::Commit,
-            RunnerCommand::Storage { .. } => Self::Other,
+            RunnerCommand::Storage { .. } | RunnerCommand::Container { .. } => Self::Other,
         }
     }
 }

@@ -168,10 +168,10 @@ impl Lab {
         content: &[u8],
     ) -> Result<u64, LabError> {
         let digest = Digest::of(content);
-        let uploaded = UploadedResource { digest, size: content.len() as u64 };
+        let uploaded = UploadedResource { digest, size: content.len() as u64, image: None };
         let input = Input::UploadResource(uploaded);
         self.controller.submit(self.clock, &Caller::User(self.owner.clone()), &input)?;
-        let upload = ResourceUpload { digest, filename: None };
+        let upload = ResourceUpload { digest, filename: None, reference: None };
         let (application, resource) = (application.parse()?, resource.parse()?);
         match self.command(&Command::AttachResource { application, resource, upload })? {
             Answer::Resource { revision, .. } => Ok(revision),

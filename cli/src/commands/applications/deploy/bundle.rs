@@ -12,6 +12,7 @@ use periapt_client::Client;
 use periapt_host_api::{
     ApplicationName, Digest, MachineId, ResourceName, UnitName,
     bundle::{BY_DIGEST, Bundle, BundleCharm, BundleModel, BundleStep, UnitPlace, plan},
+    charm::{CharmMeta, ResourceKind},
     command::{Answer, Command, Deploy, Placement, RefreshWith},
     constraints::Constraints,
     resource::ResourceUpload,
@@ -87,7 +88,7 @@ pub(crate) async fn deploy(
     }
     let directory = path.parent().unwrap_or(Path::new("."));
     let charms = charms(model, &bundle, directory).await?;
-    let resources = resources(&bundle, directory)?;
+    let resources = resources(&bundle, &charms, directory).await?;
     let metas: BTreeMap<_, _> = charms
         .iter()
         .map(|(name, charm)| {
@@ -188,6 +189,13 @@ enum BundleSource {
 }
 
 impl BundleSource {
+    fn meta(&self) -> &CharmMeta {
+        match self {
+            Self::Local(charm) => &charm.inspected.meta,
+            Self::Controller(charm) => &charm.meta,
+        }
+    }
+
     fn of_bundle(&self) -> BundleCharm {
         match self {
             Self::Local(charm) => BundleCharm {
@@ -239,7 +247,7 @@ impl ResourceSource {
     fn upload_of(&self) -> ResourceUpload {
         match self {
             Self::Local(file) => file.upload_of(),
-            Self::Controller(digest) => ResourceUpload { digest: *digest, filename: None },
+            Self::Controller(digest) => ResourceUpload { digest: *digest, filename: None, reference: None },
         }
     }
 
@@ -259,8 +267,9 @@ impl ResourceSource {
 }
 
 /// Finds all resources of a bundle, by application. It uploads nothing yet.
-fn resources(
+async fn resources(
     bundle: &Bundle,
+    charms: &BTreeMap<ApplicationName, BundleSource>,
     directory: &Path,
 ) -> Result<BTreeMap<ApplicationName, BTreeMap<ResourceName, ResourceSource>>> {
     let mut all = BTreeMap::<_, BTreeMap<_, _>>::new();
@@ -269,7 +278,17 @@ fn resources(
             let at = || format!("application {application}: resource {name}");
             let source = match place.strip_prefix(BY_DIGEST) {
                 Some(digest) => ResourceSource::Controller(digest.parse().map_err(with_source).explain(at)?),
-                None => ResourceSource::Local(ResourceFile::read(&directory.join(place)).explain(at)?),
+                None => {
+                    let meta = charms.get(application).and_then(|charm| charm.meta().resources.get(name));
+                    let kind = meta.map(|meta| &meta.kind);
+                    // A name in a registry is no path of the bundle's directory.
+                    let path = directory.join(place);
+                    let is_name = matches!(kind, Some(ResourceKind::OciImage)) && !path.exists();
+                    let path = if is_name && !place.starts_with('.') { place.into() } else { path };
+                    let unknown = ResourceKind::File { filename: String::new() };
+                    let file = ResourceFile::obtain(kind.unwrap_or(&unknown), &path).await;
+                    ResourceSource::Local(file.explain(at)?)
+                }
             };
             all.entry(application.clone()).or_default().insert(name.clone(), source);
         }

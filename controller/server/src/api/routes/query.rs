@@ -120,6 +120,12 @@ pub(super) const REFRESH_QUERY: &[Parameter] = &[
     Parameter { name: "force", kind: "boolean", description: "As `force` of the command." },
 ];
 
+pub(super) const CONTENT_QUERY: &[Parameter] = &[Parameter {
+    name: "kind",
+    kind: "string",
+    description: "file, or oci-image for an archive with an image, which the controller checks; file by default.",
+}];
+
 pub(super) const SECRETS_QUERY: &[Parameter] = &[
     Parameter { name: "secret", kind: "string", description: "Only this secret, by name, id or URI." },
     Parameter { name: "reveal", kind: "boolean", description: "Adds the secret's content." },

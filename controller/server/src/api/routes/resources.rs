@@ -4,7 +4,10 @@ use http::Method;
 use periapt_host_api::{api::ResourceDetails, command::ResourceUploaded};
 use periapt_model::Right;
 
-use super::operation::{Content, Operation, Route, json};
+use super::{
+    operation::{Content, Operation, Route, json},
+    query::CONTENT_QUERY,
+};
 use crate::api::resources;
 
 /// Returns these routes.
@@ -15,19 +18,21 @@ pub(super) fn routes() -> Vec<Route> {
                 Operation::new(
                     Right::Upload, Method::PUT,
                     "uploadResource",
-                    "Uploads the content of a resource. The controller keeps it if it has this digest; a command attaches it.",
+                    "Uploads the content of a resource. The controller keeps it if it has this digest and is of this kind; a command attaches it.",
                     json::<ResourceUploaded>(),
                 )
-                .request(Content::Bytes),
+                .request(Content::Bytes)
+                .query(CONTENT_QUERY),
                 resources::upload,
             )
             .on(
                 Operation::new(
                     Right::Upload, Method::HEAD,
                     "resourceHead",
-                    "Tells whether the controller has the content.",
+                    "Tells whether the controller has the content, of this kind.",
                     Content::Empty,
-                ),
+                )
+                .query(CONTENT_QUERY),
                 resources::head,
             ),
         Route::new("/v1/models/{model}/applications/{application}/resources").on(

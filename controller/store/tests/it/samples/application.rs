@@ -19,6 +19,8 @@ pub(crate) fn applications() -> Named<Application> {
     let resources = [("data", resource::attached_twice()), ("settings", resource::attached_once())];
     let resources = resources.map(|(name, attached)| (parse(name), attached)).into();
     let with_resources = Application { resources, ..just_deployed() };
+    let resources = [(parse("image"), resource::attached_image())].into();
+    let with_image = Application { resources, ..just_deployed() };
     let configured = Application { settings_version: 6, ..just_deployed() };
     let asking = Application { kept_constraints: infrastructure::kept_constraints(), ..just_deployed() };
     let constrained = Application { constraints: infrastructure::constraints(), ..just_deployed() };
@@ -30,6 +32,7 @@ pub(crate) fn applications() -> Named<Application> {
         ("configured-often", configured),
         ("with-constraints", constrained),
         ("with-kept-constraints", asking),
+        ("with-image", with_image),
     ]
 }
 

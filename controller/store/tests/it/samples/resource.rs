@@ -1,6 +1,6 @@
 //! Resources of applications, and uploaded content.
 
-use periapt_host_api::resource::ResourceRevision;
+use periapt_host_api::resource::{CheckedImage, RegistryName, ResourceRevision};
 use periapt_model::entity::{AttachedResource, FormerContent, ResourceContent, Uploaders};
 use uuid::Uuid;
 
@@ -13,8 +13,22 @@ pub(crate) fn contents() -> Named<ResourceContent> {
         size: 1_234_567_890,
         uploaded_at: time(30),
         uploaders,
+        image: None,
     };
-    vec![("uploaded", content(Uploaders::default())), ("with-uploaders", content(uploaders))]
+    let image = CheckedImage { digest: digest("manifest"), platform: "linux/amd64".into() };
+    let checked = ResourceContent { image: Some(image), ..content(Uploaders::default()) };
+    vec![
+        ("uploaded", content(Uploaders::default())),
+        ("with-uploaders", content(uploaders)),
+        ("with-image", checked),
+    ]
+}
+
+pub(super) fn attached_image() -> AttachedResource {
+    let image = CheckedImage { digest: digest("manifest"), platform: "linux/amd64".into() };
+    let reference = RegistryName::new("docker.io/library/web:1").unwrap();
+    let current = ResourceRevision { image: Some(image), reference: Some(reference), ..revision(2, "image") };
+    AttachedResource { current, version: 1, former: Vec::new() }
 }
 
 pub(super) fn attached_once() -> AttachedResource {
@@ -28,5 +42,13 @@ pub(super) fn attached_twice() -> AttachedResource {
 
 fn revision(revision: u64, content: &str) -> ResourceRevision {
     let (digest, attached_by) = (digest(content), parse("admin"));
-    ResourceRevision { revision, digest, size: 512, attached_at: time(31), attached_by }
+    ResourceRevision {
+        revision,
+        digest,
+        size: 512,
+        attached_at: time(31),
+        attached_by,
+        image: None,
+        reference: None,
+    }
 }

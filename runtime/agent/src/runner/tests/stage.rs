@@ -399,7 +399,9 @@ impl Stage {
                     CommitDelivery::Hold => return self.held.push((id, command)),
                 }
             }
-            RunnerCommand::Claim(_) | RunnerCommand::Storage { .. } => false,
+            RunnerCommand::Claim(_) | RunnerCommand::Storage { .. } | RunnerCommand::Container { .. } => {
+                false
+            }
         };
         let outcome = self.evaluate(command);
         // A refused runner learns of the cause by the stream, which a test may delay.
