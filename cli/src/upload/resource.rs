@@ -54,7 +54,7 @@ impl ResourceFile {
     }
 
     /// Reads a file once, for its digest.
-    fn read(path: &Path) -> Result<Self> {
+    pub(crate) fn read(path: &Path) -> Result<Self> {
         let file = input::regular(path).map_err(|failure| {
             match path.to_str().is_some_and(|text| text.parse::<u64>().is_ok()) {
                 true => failure.with_hint("revisions of a store are not supported; name a file"),

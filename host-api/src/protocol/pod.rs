@@ -64,6 +64,12 @@ pub enum PodReport {
         /// The id of this start, in the form of the kernel's own.
         boot_id: String,
     },
+    /// The pod cannot begin, and ends.
+    #[serde(rename_all = "kebab-case")]
+    Failed {
+        /// The reason in words, cut short if it is long.
+        reason: String,
+    },
     /// A workload of the pod asks for a connection. One end of a stream comes with the report's first byte.
     Dial(DialOrder),
     /// A service ended by itself. The pod does what its plan says of that.
@@ -84,6 +90,12 @@ pub enum PodReport {
 }
 
 impl PodReport {
+    /// Creates the report of a pod that cannot begin, within the bounds of a report.
+    #[must_use]
+    pub fn failed(reason: &str) -> Self {
+        Self::Failed { reason: reason.chars().take(MAX_REASON).collect() }
+    }
+
     /// Creates the report of a service that ended, within the bounds of a report.
     #[must_use]
     pub fn service_ended(service: String, reason: &str) -> Self {
@@ -111,6 +123,8 @@ mod tests {
     #[test]
     fn a_report_fits_whatever_a_service_wrote() {
         let report = PodReport::service_ended("s".repeat(255), &"\u{1}".repeat(100_000));
+        assert!(serde_json::to_vec(&report).unwrap().len() < MAX_REPORT_BYTES);
+        let report = PodReport::failed(&"\u{1}".repeat(100_000));
         assert!(serde_json::to_vec(&report).unwrap().len() < MAX_REPORT_BYTES);
     }
 }

@@ -26,11 +26,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    clock::BootTime,
-    metrics,
-    options::{ChildProgram, Options},
-};
+use crate::{clock::BootTime, metrics, options::Options};
 
 mod addresses;
 mod calls;
@@ -41,6 +37,7 @@ mod directories;
 mod disk_space;
 mod follow;
 mod identity;
+mod images;
 mod ingress;
 mod interfaces;
 mod leases;
@@ -60,6 +57,7 @@ mod temporary;
 #[cfg(test)]
 mod tests;
 mod unconfirmed;
+mod workloads;
 
 pub use directories::DirectoryError;
 pub use identity::IdentityError;
@@ -75,7 +73,7 @@ use identity::AgentIdentity;
 use ingress::IngressHost;
 use metrics_listener::MetricsListener;
 use model::{ModelKeeper, Shared};
-use pods::{PodFiles, PodProgram, PodStarter};
+use pods::{PodFiles, PodStarter};
 use process::Processes;
 use replacement::Replacement;
 
@@ -115,6 +113,9 @@ pub enum AgentError {
         #[source]
         source: io::Error,
     },
+    /// The host cannot make containers, or not confine them.
+    #[error("this host cannot run workloads in containers: {0}")]
+    Containers(String),
     /// The controller refuses this agent.
     #[error("the controller refuses this agent")]
     Refused(#[source] Refusal),
@@ -231,6 +232,15 @@ impl AgentService {
             let serve = metrics.serve(cancel.clone());
             beside.spawn(serve.map_err(|source| AgentError::Metrics { address, source })?);
         }
+        let images = tokio::select! {
+            () = cancel.cancelled() => return Ok(()),
+            images = workloads::images(&self.options, &self.directories) => {
+                images.map_err(AgentError::Containers)?
+            }
+        };
+        if let Some(images) = images.clone() {
+            beside.spawn(async move { images.clean_up_once().await });
+        }
         let joined = self.identity.join(&self.options.controllers, self.options.join.as_ref());
         let joined = tokio::select! {
             () = cancel.cancelled() => return Ok(()),
@@ -257,10 +267,7 @@ impl AgentService {
             self.options.compiling,
         ));
         pods::forget_earlier(&directories);
-        let ChildProgram { path, pod: arguments, mut environment, .. } = self.options.program.clone();
-        // A pod has no client's data, which the program would look for in its user's home.
-        environment.push(("HOME".into(), "/".into()));
-        let program = PodProgram { path, arguments, environment };
+        let program = workloads::pod_program(&self.options);
         let files = Arc::clone(&charms) as Arc<dyn PodFiles>;
         let pods = Arc::new(PodStarter::new(program, self.options.pods, files, directories.pods()));
         let shared = Arc::new(Shared {
@@ -271,6 +278,7 @@ impl AgentService {
             api_addresses,
             launch: Arc::new(Processes(self.options.program.clone())),
             pods,
+            images,
             ingress,
             own_addresses: self
                 .register

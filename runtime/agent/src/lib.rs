@@ -14,13 +14,15 @@ pub mod metrics;
 mod options;
 mod protocol;
 mod runner;
+mod unpack;
 
 pub use helper::run_compile_helper;
 pub use keeper::{
     AgentError, AgentService, AgentState, ControllerProbe, DirectoryError, Handle, IdentityError, LeaseKeeper,
 };
 pub use options::{
-    ChildProgram, CompileLimits, ContainerDriver, HookCapacity, Options, PodDrivers, WorkloadDriver,
+    ChildProgram, CompileLimits, ContainerDriver, HookCapacity, HostGaps, Options, PodDrivers, WorkloadDriver,
 };
 pub use protocol::LinkError;
 pub use runner::{RunnerError, run_runner};
+pub use unpack::run_unpack_helper;

@@ -99,6 +99,17 @@ pub struct PodDrivers {
 pub enum ContainerDriver {
     /// Processes of the agent's own user, without isolation, for tests.
     Plain,
+    /// Containers of namespaces, on the images of the charm's resources.
+    Namespaces(HostGaps),
+}
+
+/// The treatment of a host that cannot make containers, or not confine them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HostGaps {
+    /// It is told, and the agent runs.
+    Told,
+    /// The agent does not start.
+    Refused,
 }
 
 /// The drivers of WebAssembly workloads.
@@ -120,6 +131,8 @@ pub struct ChildProgram {
     pub compile_helper: Vec<OsString>,
     /// The arguments for a pod of this agent, before those of its driver.
     pub pod: Vec<OsString>,
+    /// The arguments for the process that unpacks images: it calls [`crate::run_unpack_helper`].
+    pub unpack_helper: Vec<OsString>,
     /// The whole environment of all. They see no other variables of the agent.
     pub environment: Vec<(OsString, OsString)>,
 }

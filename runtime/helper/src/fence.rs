@@ -30,7 +30,7 @@ mod tests;
 pub enum Fence<'a> {
     /// A helper's. It computes, uses open descriptors, and starts threads.
     Helper,
-    /// That of a helper which unpacks images below a directory. It makes files, directories and links of any kind there,
+    /// The fence of a helper that unpacks images below a directory. It makes files, directories and links of any kind there,
     /// and opens nothing else.
     Unpacker(&'a Path),
     /// A runner's. It also opens files in some directories, and maps code.

@@ -10,7 +10,7 @@ use std::{
 };
 
 use periapt_host_api::Digest;
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, fstat, openat, openat2};
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat, openat2};
 
 use crate::{error::ImageError, limits::MAX_DOCUMENT, verified::VerifiedBlob};
 use members::Members;
@@ -41,6 +41,13 @@ pub(crate) struct Part {
     at: u64,
 }
 
+/// Returns the kind and the size of an open file. The standard library asks by a call that also takes names, which a helper
+/// may not make.
+fn kind_and_size(file: &File) -> io::Result<(FileType, u64)> {
+    let status = fstat(file)?;
+    Ok((FileType::from_raw_mode(status.st_mode), u64::try_from(status.st_size).unwrap_or_default()))
+}
+
 impl Source {
     /// Opens a directory or an archive. Of an archive, the headers of all members are read.
     pub(crate) fn open(path: &Path) -> Result<Self, ImageError> {
@@ -54,10 +61,10 @@ impl Source {
     /// Takes an open directory or archive. The path is for errors alone.
     pub(crate) fn of(file: File, path: &Path) -> Result<Self, ImageError> {
         let read = || ImageError::read(path);
-        let metadata = file.metadata().map_err(read())?;
-        let kind = if metadata.is_dir() {
+        let (found, size) = kind_and_size(&file).map_err(read())?;
+        let kind = if found == FileType::Directory {
             Kind::Directory(file.into())
-        } else if metadata.is_file() {
+        } else if found == FileType::RegularFile {
             let mut start = [0; 4];
             let length = file.read_at(&mut start, 0).map_err(read())?;
             let start = start.get(..length).unwrap_or_default();
@@ -67,7 +74,7 @@ impl Source {
                     return Err(ImageError::NotAnImage(reason));
                 }
             }
-            let members = Members::read(&file, metadata.len(), path)?;
+            let members = Members::read(&file, size, path)?;
             Kind::Archive { file, members }
         } else {
             return Err(ImageError::NotAnImage("it is neither a file nor a directory".into()));
@@ -92,12 +99,11 @@ impl Source {
                     Err(error) => return Err(ImageError::read(&self.path.join(name))(error.into())),
                 };
                 let file = File::from(opened);
-                let status =
-                    fstat(&file).map_err(|error| ImageError::read(&self.path.join(name))(error.into()))?;
-                if rustix::fs::FileType::from_raw_mode(status.st_mode) != rustix::fs::FileType::RegularFile {
+                let (found, size) = kind_and_size(&file).map_err(ImageError::read(&self.path.join(name)))?;
+                if found != FileType::RegularFile {
                     return Err(ImageError::NotAnImage(format!("its {name} is no file")));
                 }
-                (file, 0, u64::try_from(status.st_size).unwrap_or_default())
+                (file, 0, size)
             }
             Kind::Archive { file, members } => {
                 let Some((from, size)) = members.find(name)? else { return Ok(None) };

@@ -5,7 +5,7 @@ use std::{
     io::{self, IoSliceMut},
     mem::MaybeUninit,
     os::{
-        fd::{AsFd as _, OwnedFd},
+        fd::{AsFd as _, AsRawFd as _, OwnedFd, RawFd},
         unix::net::UnixStream as Started,
     },
     sync::Arc,
@@ -135,6 +135,17 @@ impl Keeper {
                 }
             }
         }
+    }
+
+    /// Returns the descriptor of the socket.
+    pub(crate) fn descriptor(&self) -> RawFd {
+        self.socket.as_raw_fd()
+    }
+
+    /// Reports that the pod cannot begin.
+    pub(crate) async fn report_failure(&mut self, reason: &str) {
+        // A keeper that has gone needs no report.
+        let _ = self.report(&PodReport::failed(reason)).await;
     }
 
     async fn report(&mut self, report: &PodReport) -> io::Result<()> {

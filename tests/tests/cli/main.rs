@@ -13,6 +13,7 @@ mod changes;
 mod compiling;
 mod completing;
 mod constraints;
+mod containers;
 mod controllers;
 mod crossing;
 mod crowded;

@@ -9,7 +9,7 @@ use std::{
 
 use clap::{Args, Subcommand};
 use periapt_agent::{
-    AgentError, ChildProgram, ContainerDriver, ControllerProbe, IdentityError, Options, PodDrivers,
+    AgentError, ChildProgram, ContainerDriver, ControllerProbe, HostGaps, IdentityError, Options, PodDrivers,
     WorkloadDriver,
 };
 use periapt_client::Addresses;
@@ -32,7 +32,7 @@ use crate::{
 
 mod pod;
 
-use pod::Pod;
+use pod::{NAMESPACES, Pod};
 
 /// The variable with the join token.
 const TOKEN_VARIABLE: &str = "PERIAPT_AGENT_TOKEN";
@@ -53,6 +53,12 @@ pub(crate) enum Agent {
     /// An agent's process that compiles one component: started by an agent
     #[command(hide = true)]
     CompileHelper {
+        /// Its order.
+        order: String,
+    },
+    /// An agent's process that unpacks one image: started by an agent
+    #[command(hide = true)]
+    UnpackHelper {
         /// Its order.
         order: String,
     },
@@ -131,6 +137,9 @@ pub(crate) struct Run {
     /// of --address, or of its interfaces, by default. May be repeated
     #[arg(long = "listen-address", value_name = "ADDRESS", requires = "workloads")]
     listen_addresses: Vec<IpAddr>,
+    /// Do not start on a host that cannot confine containers of the driver namespaces wholly
+    #[arg(long, requires = "workloads")]
+    require_confinement: bool,
     /// Accept a driver that isolates nothing: its containers can do all that the agent's user can. For tests
     #[arg(long, requires = "workloads")]
     i_know_that_nothing_is_isolated: bool,
@@ -151,6 +160,7 @@ impl Verb for Agent {
             // `main` runs them before there is a runtime.
             Self::Runner { .. }
             | Self::CompileHelper { .. }
+            | Self::UnpackHelper { .. }
             | Self::Workload { .. }
             | Self::PodInside { .. } => Err(Failure::new("started by an agent only")),
         }
@@ -164,6 +174,7 @@ impl Verb for Agent {
             Self::Pod(_) => Runtime::AllCores(Service { name: "periapt-pod", log_format: None }),
             Self::Runner { directories } => Runtime::Own(periapt_agent::run_runner, directories),
             Self::CompileHelper { order } => Runtime::Own(periapt_agent::run_compile_helper, order),
+            Self::UnpackHelper { order } => Runtime::Own(periapt_agent::run_unpack_helper, order),
             Self::Workload { name } => Runtime::Own(run_workload, name),
             Self::PodInside { order } => Runtime::Own(periapt_pod::run_contained, order),
         }
@@ -241,6 +252,10 @@ impl Run {
         for driver in &self.workloads {
             match driver.as_str() {
                 "wasm" => drivers.workloads = Some(WorkloadDriver::Wasm),
+                NAMESPACES => {
+                    let gaps = if self.require_confinement { HostGaps::Refused } else { HostGaps::Told };
+                    drivers.containers = Some(ContainerDriver::Namespaces(gaps));
+                }
                 "plain" if self.i_know_that_nothing_is_isolated => {
                     drivers.containers = Some(ContainerDriver::Plain);
                 }
@@ -250,7 +265,8 @@ impl Run {
                 }
                 other => {
                     return Err(Failure::misused(format!(
-                        "there is no driver {other:?} for the workloads of charms: there are wasm and plain"
+                        "there is no driver {other:?} for the workloads of charms: there are {NAMESPACES}, wasm \
+                         and plain"
                     )));
                 }
             }
@@ -273,6 +289,7 @@ fn own_program(log_format: Option<LogFormat>) -> ChildProgram {
         runner: arguments("runner"),
         compile_helper: arguments("compile-helper"),
         pod: ["agent", "pod", "--keeper"].map(OsString::from).into(),
+        unpack_helper: arguments("unpack-helper"),
         environment: environment_of_processes(log_format),
     }
 }

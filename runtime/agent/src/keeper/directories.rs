@@ -9,6 +9,8 @@
 //! | `parts/CHARM-ENGINE` | the list of a charm's compiled parts |
 //! | `artefacts/DIGEST-ENGINE.cwasm` | a compiled component or shared module, with its MAC |
 //! | `resources/MODEL/DIGEST` | the content of a resource |
+//! | `images/layers/DIGEST/` | an unpacked layer of images, by the digest of its tar |
+//! | `images/owners/DIGEST` | the owners of an image's files, by the digest of its archive |
 //! | `storage/MODEL/NAME-NUMBER/` | storage of a model's units, which runners write |
 //! | `program`, `programs/DIGEST/periapt` | the note of the agent's own program, and programs that replaced the installed one |
 //! | `pods/NUMBER/` | the files and sockets of a pod that runs, which go with it |
@@ -145,6 +147,11 @@ impl Directories {
     /// Returns the directory of a model's resources.
     pub(crate) fn resources(&self, model: &ModelUuid) -> PathBuf {
         self.root.join("resources").join(model.to_string())
+    }
+
+    /// Returns the directory of unpacked images, which is created on demand.
+    pub(crate) fn images(&self) -> PathBuf {
+        self.root.join("images")
     }
 
     /// Returns the directories of resources of all other models.

@@ -10,7 +10,7 @@ use periapt_host_api::{
 };
 use periapt_uniter::Timeline;
 use tokio::{
-    sync::mpsc,
+    sync::{mpsc, watch},
     task::JoinSet,
     time::{Instant, sleep},
 };
@@ -22,11 +22,12 @@ use super::{
     controller::{Controller, ControllerError},
     directories::Directories,
     follow::{Follow, Watch},
+    images::Images,
     ingress::{Ingress, IngressHost},
     leases::Leases,
     local_units::LocalUnits,
     neighbours::{self, Neighbours},
-    pods::{PodDial, PodStarter, Pods},
+    pods::{self, ImageArchives, PodDial, PodImages, PodStarter, Pods},
     process::Launch,
     resources::Resources,
     suspects::Suspects,
@@ -58,6 +59,8 @@ pub(crate) struct Shared<C> {
     pub(crate) api_addresses: Vec<String>,
     pub(crate) launch: Arc<dyn Launch>,
     pub(crate) pods: Arc<PodStarter>,
+    /// The images of containers; none: they run on the host's files.
+    pub(crate) images: Option<Arc<Images>>,
     /// The addresses and bounds of listeners for units.
     pub(crate) ingress: Arc<IngressHost>,
     /// The addresses by which units on this host are told of each other.
@@ -97,7 +100,7 @@ pub(crate) struct ModelKeeper<C: Controller> {
     ingress: Ingress,
     /// The extent to which the last runner knows the workloads.
     workloads_told: WorkloadsKnown,
-    incarnation: Option<Incarnation>,
+    incarnation: watch::Sender<Option<Incarnation>>,
     watch: Follow<Watch<C>>,
     /// The traced commands that woke the model since its last runner ended.
     woken_by: Vec<RevisionTrace>,
@@ -114,7 +117,12 @@ impl<C: Controller> ModelKeeper<C> {
         let watch = Follow::new(Watch::new(shared.controller.clone(), model));
         let resources = Resources::new(shared.controller.clone(), model, Arc::clone(&shared.directories));
         let (dials, dialled) = mpsc::channel(neighbours::WAITING);
-        let pods = Pods::new(Arc::clone(&shared.pods), dials);
+        let resources = Arc::new(resources);
+        let images = shared.images.clone().map(|images| {
+            let archives: Arc<dyn ImageArchives> = Arc::clone(&resources) as _;
+            PodImages { images, archives, storage: shared.directories.storage(&model) }
+        });
+        let pods = Pods::new(Arc::clone(&shared.pods), images, dials);
         let neighbours = Neighbours::new(pods.streams(), shared.own_addresses.clone());
         let ingress = Ingress::new(Arc::clone(&shared.ingress), model, pods.streams());
         Self {
@@ -125,13 +133,13 @@ impl<C: Controller> ModelKeeper<C> {
             leases: Leases::new(BootClock::default()),
             suspects: Suspects::default(),
             unconfirmed: UnconfirmedEffects::default(),
-            resources: Arc::new(resources),
+            resources,
             pods,
             neighbours: Arc::new(neighbours),
             dials: Some(dialled),
             ingress,
             workloads_told: WorkloadsKnown::default(),
-            incarnation: None,
+            incarnation: watch::Sender::default(),
             watch,
             woken_by: Vec::new(),
         }
@@ -141,6 +149,8 @@ impl<C: Controller> ModelKeeper<C> {
     pub(crate) async fn run(mut self) {
         let mut beside = JoinSet::new();
         beside.spawn(self.leases.clone().run(self.shared.controller.clone(), self.model));
+        let (incarnation, reasons) = (self.incarnation.subscribe(), self.pods.reasons());
+        beside.spawn(pods::tell(self.shared.controller.clone(), self.model, incarnation, reasons));
         if let Some(dials) = self.dials.take() {
             beside.spawn(Arc::clone(&self.neighbours).run(dials));
         }
@@ -255,7 +265,7 @@ impl<C: Controller> ModelKeeper<C> {
         metrics().suspects.add(&[], u64::try_from(in_flight).unwrap_or(u64::MAX));
         self.suspects.died();
         self.suspects.retain(&self.leases.local_units(LocalUnits::units));
-        let Some(incarnation) = self.incarnation else { return };
+        let Some(incarnation) = *self.incarnation.borrow() else { return };
         let mut backoff = Backoff::network();
         // One call for each unit: together they may exceed the limit of a call, and few units have any.
         while let Some((unit, items)) = self.unconfirmed.take() {

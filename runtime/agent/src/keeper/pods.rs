@@ -26,13 +26,22 @@ use tokio_util::sync::CancellationToken;
 
 mod life;
 mod listening;
+mod needs;
 mod process;
+mod reasons;
+mod setup;
 mod starter;
+mod trial;
 mod wanted;
 
+use life::PodBoard;
 pub(crate) use listening::ListeningPods;
 pub(crate) use process::PodProgram;
+pub(crate) use reasons::{PodReasons, tell};
+use setup::HeldImage;
+pub(crate) use setup::{ImageArchives, PodImages};
 pub(crate) use starter::{PodFiles, PodSoftware, PodStarter, forget_earlier};
+pub(crate) use trial::try_container;
 use wanted::WantedPods;
 
 /// A pod: the container of a unit.
@@ -92,11 +101,12 @@ struct Running {
 #[derive(Debug)]
 pub(crate) struct Pods {
     starter: Arc<PodStarter>,
+    /// The images of containers; none: they run on the host's files.
+    images: Option<PodImages>,
     wanted: WantedPods,
     running: BTreeMap<PodId, Running>,
     doors: Doors,
-    listening: Arc<watch::Sender<ListeningPods>>,
-    dials: mpsc::Sender<PodDial>,
+    board: PodBoard,
     tasks: JoinSet<()>,
     /// The pods that this agent does not run, and the reasons.
     closed: BTreeMap<PodId, &'static str>,
@@ -104,14 +114,18 @@ pub(crate) struct Pods {
 
 impl Pods {
     /// Creates the pods of a model. Calls of their workloads go to `dials`, or are refused if it is full.
-    pub(crate) fn new(starter: Arc<PodStarter>, dials: mpsc::Sender<PodDial>) -> Self {
+    pub(crate) fn new(
+        starter: Arc<PodStarter>,
+        images: Option<PodImages>,
+        dials: mpsc::Sender<PodDial>,
+    ) -> Self {
         Self {
             starter,
+            images,
             wanted: WantedPods::default(),
             running: BTreeMap::new(),
             doors: Doors::default(),
-            listening: Arc::default(),
-            dials,
+            board: PodBoard { listening: Arc::default(), reasons: Arc::default(), dials },
             tasks: JoinSet::new(),
             closed: BTreeMap::new(),
         }
@@ -124,7 +138,12 @@ impl Pods {
 
     /// Returns the pods that listen, and their changes.
     pub(crate) fn listening(&self) -> watch::Receiver<ListeningPods> {
-        self.listening.subscribe()
+        self.board.listening.subscribe()
+    }
+
+    /// Returns the reasons why pods do not run, and their changes.
+    pub(crate) fn reasons(&self) -> watch::Receiver<PodReasons> {
+        self.board.reasons.subscribe()
     }
 
     /// Records the changes of a frame's line, and starts and ends pods after the frame's last one. Returns the units with
@@ -136,11 +155,18 @@ impl Pods {
         }
         while self.tasks.try_join_next().is_some() {}
         let mut wanted = self.wanted.pods();
+        if let Some(PodImages { storage, .. }) = &self.images {
+            for (pod, software) in &mut wanted {
+                if *software == PodSoftware::Container {
+                    *software = PodSoftware::Image(self.wanted.needs(pod, storage));
+                }
+            }
+        }
         let mut changed = BTreeMap::new();
         let gone = |pod: &PodId, running: &mut Running| wanted.get(pod) != Some(&running.software);
         for (pod, running) in self.running.extract_if(.., gone) {
             running.ends.cancel();
-            self.listening.send_if_modified(|listening| listening.ended(&pod));
+            self.board.listening.send_if_modified(|listening| listening.ended(&pod));
             changed.insert(pod, running.ended);
         }
         wanted.retain(|pod, _| !self.running.contains_key(pod));
@@ -181,15 +207,15 @@ impl Pods {
         self.doors.lock().entry(pod.0.clone()).or_default().insert(pod.1.clone(), Door::Pod(door));
         let running = Running { software: software.clone(), ends: ends.clone(), ended: ended.clone() };
         self.running.insert(pod.clone(), running);
-        let (starter, doors, listening) =
-            (Arc::clone(&self.starter), Arc::clone(&self.doors), Arc::clone(&self.listening));
-        let dials = self.dials.clone();
+        let (starter, doors, board) =
+            (Arc::clone(&self.starter), Arc::clone(&self.doors), self.board.clone());
+        let image = HeldImage::new(self.images.clone());
         self.tasks.spawn(async move {
             let _ended = ended.drop_guard();
             if let Some(before) = before {
                 before.cancelled().await;
             }
-            life::keep(&starter, (&pod, &software), requests, &listening, &dials, &ends).await;
+            life::keep(&starter, (&pod, &software), image, requests, &board, &ends).await;
             // A pod of the same name may have begun since: what is known of it stays.
             let mut doors = doors.lock();
             if let Some(of_unit) = doors.get_mut(&pod.0)
@@ -199,17 +225,18 @@ impl Pods {
                 if of_unit.is_empty() {
                     doors.remove(&pod.0);
                 }
-                listening.send_if_modified(|listening| listening.ended(&pod));
+                board.listening.send_if_modified(|listening| listening.ended(&pod));
+                board.note(&pod, None);
             }
         });
     }
 
     /// Removes the notices of which charms have been told by a line of a frame. Nobody needs to hear of that.
     fn forget_told_notices(&self, line: &FrameLine) {
-        if self.listening.borrow().are_quiet() {
+        if self.board.listening.borrow().are_quiet() {
             return;
         }
-        self.listening.send_if_modified(|listening| {
+        self.board.listening.send_if_modified(|listening| {
             for entity in &line.puts {
                 if let ViewEntity::Unit(unit) = entity {
                     listening.told_charm(&unit.name, &unit.record.workloads);

@@ -160,6 +160,8 @@ const OLDER_OF_FILES: &[c_long] = &[
     libc::SYS_unlink,
     libc::SYS_rename,
     libc::SYS_chmod,
+    libc::SYS_link,
+    libc::SYS_symlink,
 ];
 #[cfg(not(target_arch = "x86_64"))]
 const OLDER_OF_FILES: &[c_long] = &[];

@@ -33,7 +33,7 @@ use super::{
     options::{ContainerOptions, MountAccess, MountedDirectory},
     order::{Layer, Line, Order, OrderedMount},
 };
-use crate::pod::Listeners;
+use crate::{keeper::Keeper, pod::Listeners};
 
 /// The namespaces of the pod's process. That of processes is the init's.
 const NAMESPACES: libc::c_int =
@@ -57,17 +57,44 @@ const MAX_LINES: u64 = 64 << 10;
 /// # Errors
 /// [`ContainerError`]. Nothing of the container is left.
 pub async fn run_in_container(
+    mut options: ContainerOptions,
+    cancel: CancellationToken,
+    ready: impl FnOnce(&[Gap]),
+) -> Result<i32, ContainerError> {
+    let keeper = options.keeper.take().map(Keeper::new).transpose();
+    let mut keeper = keeper.map_err(ContainerError::system("take the keeper's socket"))?;
+    let mut began = false;
+    let ready = |gaps: &[Gap]| {
+        began = true;
+        ready(gaps);
+    };
+    let ended = run(options, keeper.as_ref(), cancel, ready).await;
+    // From then on, the pod's process alone speaks to the keeper.
+    if let (Err(error), Some(keeper), false) = (&ended, &mut keeper, began) {
+        keeper.report_failure(&error.to_string()).await;
+    }
+    ended
+}
+
+async fn run(
     options: ContainerOptions,
+    keeper: Option<&Keeper>,
     cancel: CancellationToken,
     ready: impl FnOnce(&[Gap]),
 ) -> Result<i32, ContainerError> {
     options.check()?;
     let (ids, gap) = Ids::choose(options.first_id)?;
-    // The pod's process does not see the users of the host: who may open the socket is its owner, from its first moment on.
-    let usual = umask(Mode::from_raw_mode(0o177));
-    let listeners = Listeners::open(options.socket.clone(), options.http).await;
-    umask(usual);
-    let listeners = listeners.map_err(ContainerError::Listen)?;
+    let listeners = match &options.socket {
+        None => None,
+        Some(socket) => {
+            // The pod's process does not see the users of the host: who may open the socket is its owner, from its first
+            // moment on.
+            let usual = umask(Mode::from_raw_mode(0o177));
+            let listeners = Listeners::open(socket.clone(), options.http).await;
+            umask(usual);
+            Some(listeners.map_err(ContainerError::Listen)?)
+        }
+    };
     let (cgroups, mut gaps) = Cgroups::create(&options.limits);
     gaps.extend(gap);
     if options.require_confinement && !gaps.is_empty() {
@@ -88,7 +115,7 @@ pub async fn run_in_container(
             Vec::new()
         }
     };
-    let (mut container, line, go) = Container::start(&options, &ids, &listeners, &trees)?;
+    let (mut container, line, go) = Container::start(&options, &ids, (listeners.as_ref(), keeper), &trees)?;
     let set_up = async {
         ids.give(container.process)?;
         if !trees.is_empty() {
@@ -166,7 +193,7 @@ impl Container {
     fn start(
         options: &ContainerOptions,
         ids: &Ids,
-        listeners: &Listeners,
+        (listeners, keeper): (Option<&Listeners>, Option<&Keeper>),
         trees: &[Tree],
     ) -> Result<(Self, UnixStream, io::PipeWriter), ContainerError> {
         let doing = ContainerError::system("start the pod's process");
@@ -182,7 +209,7 @@ impl Container {
             let MountedDirectory { target, access, .. } = mount.clone();
             OrderedMount { source, target, access }
         });
-        let (listener, http) = listeners.descriptors();
+        let (listener, http) = listeners.map(Listeners::descriptors).unzip();
         // In a container with one user, that one owns all.
         let owners = options.owners.as_ref().filter(|_| ids.has_users()).map(File::open);
         let owners = owners.transpose().map_err(ContainerError::system("open the file of owners"))?;
@@ -191,7 +218,8 @@ impl Container {
             owner: rustix::process::geteuid().as_raw(),
             control: theirs.as_raw_fd(),
             listener,
-            http,
+            http: http.flatten(),
+            keeper: keeper.map(Keeper::descriptor),
             layers,
             mounts: mounts.collect(),
             owners: owners.as_ref().map(|owners| owners.as_raw_fd()),
@@ -203,8 +231,8 @@ impl Container {
             limits: options.limits,
             require_confinement: options.require_confinement,
         };
-        let mut kept = vec![order.control, listener];
-        kept.extend(http);
+        let mut kept = vec![order.control];
+        kept.extend([order.listener, order.http, order.keeper].into_iter().flatten());
         kept.extend(order.owners);
         kept.extend(trees.iter().map(|Tree { tree, .. }| tree.as_raw_fd()));
         let order = serde_json::to_string(&order).map_err(|error| doing(error.into()))?;

@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     io::{self, BufRead as _, BufReader, Write as _},
-    os::unix::net::UnixStream,
+    os::{fd::RawFd, unix::net::UnixStream},
     process::ExitCode,
 };
 
@@ -24,6 +24,7 @@ use super::{
 use crate::{
     connection::Callers,
     driver::SEARCH_PATH,
+    keeper::Keeper,
     names::Names,
     network::Network,
     options::PodError,
@@ -128,9 +129,13 @@ fn run(order: &Order, container: Container, control: &mut UnixStream) -> Result<
         .build();
     let runtime = runtime.map_err(|error| error.to_string())?;
     let ended = runtime.block_on(async {
-        let http = order.http.map(calls::inherited).transpose().map_err(PodError::Setup)?;
-        let listener = calls::inherited(order.listener).map_err(PodError::Setup)?;
-        let listeners = Listeners::inherited(listener, http).map_err(PodError::Setup)?;
+        let taken = |descriptor: Option<RawFd>| descriptor.map(calls::inherited).transpose();
+        let http = taken(order.http).map_err(PodError::Setup)?;
+        let listener = taken(order.listener).map_err(PodError::Setup)?;
+        let listeners = listener.map(|listener| Listeners::inherited(listener, http)).transpose();
+        let listeners = listeners.map_err(PodError::Setup)?;
+        let keeper = taken(order.keeper).map_err(PodError::Setup)?;
+        let keeper = keeper.map(|keeper| Keeper::new(keeper.into())).transpose().map_err(PodError::Setup)?;
         let cancel = CancellationToken::new();
         let mut term = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
             .map_err(PodError::Setup)?;
@@ -141,8 +146,8 @@ fn run(order: &Order, container: Container, control: &mut UnixStream) -> Result<
         });
         let search_path = order.environment.get("PATH").map_or(SEARCH_PATH, String::as_str).to_owned();
         let served = Served {
-            listeners: Some(listeners),
-            keeper: None,
+            listeners,
+            keeper,
             driver: Box::new(driver),
             callers: Callers::Owner(order.owner),
             services: BTreeMap::new(),

@@ -4,6 +4,7 @@ use std::{
     collections::BTreeMap,
     ffi::OsString,
     net::{IpAddr, SocketAddr},
+    os::unix::net::UnixStream,
     path::PathBuf,
 };
 
@@ -24,10 +25,12 @@ const MAX_TARGET: usize = 4_096;
 const MAX_HOST_NAME: usize = 63;
 
 /// The settings of a container.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct ContainerOptions {
-    /// The path of the API's socket.
-    pub socket: PathBuf,
+    /// The path of the API's socket; none: no socket has a path.
+    pub socket: Option<PathBuf>,
+    /// The socket to the keeper that started the pod, which brings its streams. The container ends with it.
+    pub keeper: Option<UnixStream>,
     /// An address for the endpoints that are open to all, without a right to anything else.
     pub http: Option<SocketAddr>,
     /// The directories with the image's files, the lowest layer first. They are not written to.

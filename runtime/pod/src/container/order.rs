@@ -20,7 +20,9 @@ pub(super) struct Order {
     /// The socket to the guard.
     pub(super) control: RawFd,
     /// The listener of the API.
-    pub(super) listener: RawFd,
+    pub(super) listener: Option<RawFd>,
+    /// The socket to the keeper.
+    pub(super) keeper: Option<RawFd>,
     /// The listener of what is open to all.
     pub(super) http: Option<RawFd>,
     /// The layers, the lowest first.

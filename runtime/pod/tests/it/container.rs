@@ -73,7 +73,8 @@ fn the_guard_of_a_container() {
     let settings: Settings = serde_json::from_str(&settings).unwrap();
     let at = |name: &str| settings.directory.join(name);
     let options = ContainerOptions {
-        socket: at("socket"),
+        socket: Some(at("socket")),
+        keeper: None,
         http: None,
         layers: vec![at("root"), at("more")],
         mounts: [

@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// The name of the driver that makes a container.
-const NAMESPACES: &str = "namespaces";
+pub(super) const NAMESPACES: &str = "namespaces";
 
 /// The name of the driver of WebAssembly workloads.
 const WASM: &str = "wasm";
@@ -37,12 +37,7 @@ const THOUSANDTHS: u32 = 10;
 #[derive(Debug, Args)]
 pub(crate) struct Pod {
     /// The path of the API's socket
-    #[arg(
-        long,
-        value_name = "PATH",
-        required_unless_present = "keeper",
-        required_if_eq("driver", NAMESPACES)
-    )]
+    #[arg(long, value_name = "PATH", required_unless_present = "keeper")]
     socket: Option<PathBuf>,
     /// Standard input is the socket of the agent that starts the pod
     #[arg(long)]
@@ -208,11 +203,13 @@ fn absolute(path: PathBuf) -> Result<PathBuf> {
 
 /// Runs the pod in a container.
 async fn contained(pod: Pod, shown: &str) -> Result<i32> {
-    let Pod { socket, http, container, .. } = pod;
-    let Some(socket) = socket else { return Err(Failure::misused("a container needs --socket")) };
+    let Pod { socket, keeper, http, container, .. } = pod;
+    let keeper =
+        keeper.then(input::inherited_socket).transpose().explain(|| "the agent's socket".to_owned())?;
     let usual = ContainerLimits::default();
     let options = ContainerOptions {
-        socket: absolute(socket)?,
+        socket: socket.map(absolute).transpose()?,
+        keeper,
         http,
         layers: container.roots.into_iter().map(absolute).collect::<Result<_>>()?,
         mounts: container.mounts,

@@ -282,7 +282,7 @@ impl<C: Controller> ModelKeeper<C> {
         match (&call.effect, &call.outcome) {
             (AnswerEffect::Attach, outcome) => {
                 if let Some(incarnation) = incarnation(outcome) {
-                    self.incarnation = Some(incarnation);
+                    self.incarnation.send_replace(Some(incarnation));
                     life.attached = true;
                 }
             }

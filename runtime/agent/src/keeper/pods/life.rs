@@ -1,6 +1,6 @@
 //! The life of one pod: starts, restarts with pauses, and the end.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use periapt_client::Backoff;
 use tokio::{
@@ -10,8 +10,9 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    ListeningPods, PodDial, PodId, StreamRequest,
+    ListeningPods, PodDial, PodId, PodReasons, StreamRequest,
     process::{PodEvent, PodProcess, opened},
+    setup::{HeldImage, SetupFailure},
     starter::{PodSoftware, PodStarter},
 };
 
@@ -21,31 +22,44 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from
 /// A pod that listened for so long has started successfully.
 const LIVED: Duration = Duration::from_secs(60);
 
-/// The time in which a pod listens.
-const READY_WITHIN: Duration = Duration::from_secs(30);
+/// The time in which a pod listens: longer than a container may take to be set up.
+const READY_WITHIN: Duration = Duration::from_secs(45);
+
+/// The state of all pods of a model that the life of each one changes.
+#[derive(Debug, Clone)]
+pub(super) struct PodBoard {
+    /// The pods that listen.
+    pub(super) listening: Arc<watch::Sender<ListeningPods>>,
+    /// The reasons why others do not run.
+    pub(super) reasons: Arc<watch::Sender<PodReasons>>,
+    /// The calls of workloads.
+    pub(super) dials: mpsc::Sender<PodDial>,
+}
 
 /// Keeps a pod running until `ends`. Then its process has ended.
 pub(super) async fn keep(
     starter: &PodStarter,
     (pod, software): (&PodId, &PodSoftware),
+    mut image: HeldImage,
     mut requests: mpsc::Receiver<StreamRequest>,
-    listening: &watch::Sender<ListeningPods>,
-    dials: &mpsc::Sender<PodDial>,
+    board: &PodBoard,
     ends: &CancellationToken,
 ) {
+    let PodBoard { listening, .. } = board;
     let mut pauses = Backoff::new(PAUSES.0, PAUSES.1);
     loop {
         let born = Instant::now();
         let started = tokio::select! {
             () = ends.cancelled() => return,
-            started = started(starter, pod, software, &mut requests) => started,
+            started = started(starter, pod, software, &mut image, &mut requests) => started,
         };
-        let why = match started {
-            Ok(process) => match serve(process, pod, &mut requests, listening, dials, ends).await {
-                Some(why) => why,
+        let (why, is_final) = match started {
+            Ok(process) => match serve(process, pod, &mut requests, board, ends).await {
+                Some(why) => (why, false),
                 None => return,
             },
-            Err(error) => format!("it could not be started: {error}"),
+            Err(SetupFailure::Temporary(error)) => (format!("it could not be started: {error}"), false),
+            Err(SetupFailure::Final(why)) => (why, true),
         };
         if ends.is_cancelled() {
             return;
@@ -56,17 +70,44 @@ pub(super) async fn keep(
         }
         let pause = pauses.failed();
         let (unit, container) = pod;
-        tracing::warn!(%unit, %container, why, ?pause, "a pod ended, and is started again");
-        let rest = sleep(pause);
+        if is_final {
+            tracing::warn!(%unit, %container, why, "a pod cannot be started");
+        } else {
+            tracing::warn!(%unit, %container, why, ?pause, "a pod ended, and is started again");
+        }
+        board.note(pod, Some(&why));
+        let rest = async {
+            match is_final {
+                // Other needs are another pod.
+                true => std::future::pending().await,
+                false => sleep(pause).await,
+            }
+        };
         tokio::pin!(rest);
         loop {
             tokio::select! {
                 () = ends.cancelled() => return,
                 () = &mut rest => break,
-                // A hook that asks meanwhile is told at once that nobody listens.
-                Some(request) = requests.recv() => refuse(request, &"the container is being restarted"),
+                // A hook that asks meanwhile is told at once why nobody listens.
+                Some(request) = requests.recv() => {
+                    refuse(request, &format_args!("the container does not run: {why}"));
+                }
             }
         }
+    }
+}
+
+impl PodBoard {
+    /// Notes why a pod does not run; none while it does.
+    pub(super) fn note(&self, pod: &PodId, reason: Option<&str>) {
+        self.reasons.send_if_modified(|reasons| {
+            let differs = reasons.get(pod).map(String::as_str) != reason;
+            match reason {
+                Some(reason) => reasons.insert(pod.clone(), reason.to_owned()),
+                None => reasons.remove(pod),
+            };
+            differs
+        });
     }
 }
 
@@ -75,10 +116,10 @@ async fn serve(
     mut process: PodProcess,
     pod: &PodId,
     requests: &mut mpsc::Receiver<StreamRequest>,
-    listening: &watch::Sender<ListeningPods>,
-    dials: &mpsc::Sender<PodDial>,
+    board: &PodBoard,
     ends: &CancellationToken,
 ) -> Option<String> {
+    let PodBoard { listening, dials, .. } = board;
     let ready = tokio::select! {
         () = ends.cancelled() => {
             process.end().await;
@@ -90,6 +131,11 @@ async fn serve(
         Ok(Ok(Some(PodEvent::Ready(boot_id)))) => {
             tracing::info!(unit = %pod.0, container = %pod.1, boot_id, "a pod listens");
             listening.send_modify(|listening| listening.listens(pod, boot_id));
+            board.note(pod, None);
+        }
+        Ok(Ok(Some(PodEvent::Failed(reason)))) => {
+            process.gone().await;
+            return Some(reason);
         }
         Ok(Ok(Some(PodEvent::Dial(..) | PodEvent::ServiceEnded { .. } | PodEvent::Notice(..)))) => {
             process.kill().await;
@@ -112,7 +158,7 @@ async fn serve(
                 return None;
             }
             report = process.report() => match report {
-                Ok(Some(PodEvent::Ready(_))) => {}
+                Ok(Some(PodEvent::Ready(_) | PodEvent::Failed(_))) => {}
                 // Without a place in the queue, the stream ends here, which refuses the call.
                 Ok(Some(PodEvent::Dial(order, stream))) => {
                     let _ = dials.try_send(PodDial { unit: pod.0.clone(), order, stream });
@@ -148,14 +194,23 @@ async fn serve(
     }
 }
 
-/// Starts the pod. A hook that asks meanwhile is told at once that nobody listens.
+/// Fetches what the pod needs, and starts it. A hook that asks meanwhile is told at once that nobody listens.
 async fn started(
     starter: &PodStarter,
-    (_, container): &PodId,
+    pod: &PodId,
     software: &PodSoftware,
+    image: &mut HeldImage,
     requests: &mut mpsc::Receiver<StreamRequest>,
-) -> Result<PodProcess, String> {
-    let mut start = std::pin::pin!(starter.start(container.as_str(), software));
+) -> Result<PodProcess, SetupFailure> {
+    let start = async {
+        let more = match software {
+            PodSoftware::Image(needs) => image.set_up(pod, needs).await?,
+            PodSoftware::Container | PodSoftware::Workload { .. } => Vec::new(),
+        };
+        let started = starter.start(pod.1.as_str(), software, &more).await;
+        started.map_err(SetupFailure::Temporary)
+    };
+    let mut start = std::pin::pin!(start);
     loop {
         tokio::select! {
             started = start.as_mut() => return started,
@@ -170,7 +225,7 @@ fn refuse(request: StreamRequest, reason: &dyn std::fmt::Display) {
 
 #[cfg(test)]
 mod tests {
-    use std::{ffi::OsString, path::PathBuf, sync::Arc};
+    use std::{ffi::OsString, path::PathBuf};
 
     use periapt_host_api::pod::PodStream;
     use tokio::sync::oneshot;
@@ -199,11 +254,13 @@ mod tests {
         let (requests, asked) = mpsc::channel(4);
         let (listening, ends): (Arc<watch::Sender<ListeningPods>>, _) =
             (Arc::default(), CancellationToken::new());
-        let (kept, stop) = (Arc::clone(&listening), ends.clone());
+        let stop = ends.clone();
         let (dials, _) = mpsc::channel(1);
+        let board = PodBoard { listening: Arc::clone(&listening), reasons: Arc::default(), dials };
         let pod: PodId = ("app/0".parse().unwrap(), "web".parse().unwrap());
         let task = tokio::spawn(async move {
-            keep(&starter, (&pod, &PodSoftware::Container), asked, &kept, &dials, &stop).await
+            let software = PodSoftware::Container;
+            keep(&starter, (&pod, &software), HeldImage::none(), asked, &board, &stop).await
         });
         Kept { listening, requests, ends, task }
     }
@@ -274,7 +331,13 @@ mod tests {
         let (answer, answered) = oneshot::channel();
         sleep(Duration::from_millis(300)).await;
         kept.requests.send(StreamRequest { target: PodStream::Port(80), answer }).await.unwrap();
-        assert!(answered.await.unwrap().unwrap_err().contains("is being restarted"));
+        assert!(
+            answered
+                .await
+                .unwrap()
+                .unwrap_err()
+                .contains("the container does not run: its reports are unreadable")
+        );
         kept.ends.cancel();
         timeout(Duration::from_secs(5), kept.task).await.unwrap().unwrap();
         assert_eq!(kept.listening.borrow().version(), 0);

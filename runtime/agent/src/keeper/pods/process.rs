@@ -58,6 +58,8 @@ pub(crate) struct PodProcess {
 pub(crate) enum PodEvent {
     /// The pod listens, with the id of this start.
     Ready(String),
+    /// The pod cannot begin, for this reason.
+    Failed(String),
     /// A workload asks for a connection, and waits for an answer on this end of a stream.
     Dial(DialOrder, OwnedFd),
     /// Something of this number happened that the charm is to be told of.
@@ -101,6 +103,7 @@ impl PodProcess {
             if let Some(line) = reports.line()? {
                 return match serde_json::from_slice(&line)? {
                     PodReport::Ready { boot_id } => Ok(Some(PodEvent::Ready(boot_id))),
+                    PodReport::Failed { reason } => Ok(Some(PodEvent::Failed(reason))),
                     PodReport::Notice { number, notice } => Ok(Some(PodEvent::Notice(number, notice))),
                     PodReport::ServiceEnded { service, reason } => {
                         Ok(Some(PodEvent::ServiceEnded { service, reason }))

@@ -13,20 +13,25 @@ use std::{
 use futures_util::future::BoxFuture;
 use periapt_host_api::{Digest, charm::WorkloadMeta};
 
-use super::process::{PodProcess, PodProgram};
+use super::{
+    needs::PodNeeds,
+    process::{PodProcess, PodProgram},
+};
 use crate::{
     keeper::{
         directories::{Directories, private_directory},
         temporary::Temporary,
     },
-    options::{ContainerDriver, PodDrivers, WorkloadDriver},
+    options::{ContainerDriver, HostGaps, PodDrivers, WorkloadDriver},
 };
 
 /// The software of a pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PodSoftware {
-    /// A container.
+    /// A container on the host's files.
     Container,
+    /// A container on an image.
+    Image(PodNeeds),
     /// A WebAssembly workload, whose component is in the charm.
     Workload {
         /// The charm.
@@ -72,27 +77,31 @@ impl PodStarter {
     /// Returns the reason why this agent runs no such software, if it runs none.
     pub(super) fn lacks(&self, software: &PodSoftware) -> Option<&'static str> {
         match software {
-            PodSoftware::Container if self.drivers.containers.is_none() => match self.drivers.workloads {
-                None => Some("this agent runs no workloads"),
-                Some(_) => Some("this agent runs WebAssembly workloads alone, and no containers"),
-            },
+            PodSoftware::Container | PodSoftware::Image(_) if self.drivers.containers.is_none() => {
+                match self.drivers.workloads {
+                    None => Some("this agent runs no workloads"),
+                    Some(_) => Some("this agent runs WebAssembly workloads alone, and no containers"),
+                }
+            }
             PodSoftware::Workload { .. } if self.drivers.workloads.is_none() => {
                 Some("this agent runs no WebAssembly workloads: it needs `--workloads wasm`")
             }
-            PodSoftware::Container | PodSoftware::Workload { .. } => None,
+            PodSoftware::Container | PodSoftware::Image(_) | PodSoftware::Workload { .. } => None,
         }
     }
 
-    /// Starts a pod for a container or a workload of this name. The error is in words.
-    pub(super) async fn start(&self, name: &str, software: &PodSoftware) -> Result<PodProcess, String> {
+    /// Starts a pod for a container or a workload of this name, with more arguments for a container. The error is in
+    /// words.
+    pub(super) async fn start(
+        &self,
+        name: &str,
+        software: &PodSoftware,
+        more: &[OsString],
+    ) -> Result<PodProcess, String> {
         match software {
-            PodSoftware::Container => {
+            PodSoftware::Container | PodSoftware::Image(_) => {
                 let driver = self.drivers.containers.ok_or("it has no driver")?;
-                let arguments: Vec<OsString> = match driver {
-                    ContainerDriver::Plain => {
-                        ["--driver", "plain", "--i-know-that-nothing-is-isolated"].map(Into::into).into()
-                    }
-                };
+                let arguments = [&driver_arguments(driver)[..], more].concat();
                 self.program.start(&arguments, None).map_err(|error| error.to_string())
             }
             PodSoftware::Workload { charm, workload } => {
@@ -123,6 +132,18 @@ impl PodStarter {
             }
         }
     }
+}
+
+/// Returns the arguments of a pod with this driver of containers.
+pub(super) fn driver_arguments(driver: ContainerDriver) -> Vec<OsString> {
+    let words: &[&str] = match driver {
+        ContainerDriver::Plain => &["--driver", "plain", "--i-know-that-nothing-is-isolated"],
+        ContainerDriver::Namespaces(HostGaps::Told) => &["--driver", "namespaces"],
+        ContainerDriver::Namespaces(HostGaps::Refused) => {
+            &["--driver", "namespaces", "--require-confinement"]
+        }
+    };
+    words.iter().map(OsString::from).collect()
 }
 
 /// The directory of a pod that its workload reads as `/`.
@@ -204,7 +225,7 @@ pub(super) mod tests {
         let directory = tempfile::tempdir().unwrap();
         let drivers = PodDrivers { workloads: Some(WorkloadDriver::Wasm), ..PodDrivers::default() };
         let starter = starter(drivers, directory.path());
-        let error = starter.start("web", &workload()).await.unwrap_err();
+        let error = starter.start("web", &workload(), &[]).await.unwrap_err();
         assert_eq!(error, "there is no web.wasm");
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
     }

@@ -1,6 +1,6 @@
 //! The pods that a model's units on this agent need, from the frames that the keeper forwards.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::Path};
 
 use periapt_host_api::{
     ApplicationName, ContainerName, Digest, UnitName,
@@ -9,7 +9,10 @@ use periapt_host_api::{
     view::{CharmView, FrameLine, UnitView, ViewEntity, ViewKey},
 };
 
-use super::{PodId, PodSoftware};
+use super::{
+    PodId, PodSoftware,
+    needs::{ModelFiles, PodNeeds},
+};
 
 /// The units of one model on this agent, with the containers that their charms declare.
 #[derive(Debug, Default, Clone)]
@@ -19,6 +22,8 @@ pub(crate) struct WantedPods {
     /// The charms of applications, which new units will run.
     applications: BTreeMap<ApplicationName, Digest>,
     containers: BTreeMap<Digest, BTreeMap<ContainerName, PodSoftware>>,
+    /// The parts of the view that the needs of pods in containers depend on.
+    files: ModelFiles,
     /// The replacement from a full view whose last line has not arrived.
     coming: Option<Box<WantedPods>>,
     /// True if the lines of an unfinished frame changed what is wanted.
@@ -57,9 +62,19 @@ impl WantedPods {
         self.units.iter().flat_map(of_unit).collect()
     }
 
+    /// Returns the needs of one of the pods, if it runs in a container. Storage is below `directory`.
+    pub(crate) fn needs(&self, pod: &PodId, directory: &Path) -> PodNeeds {
+        let charm = self.units.get(&pod.0).copied().flatten();
+        let charm = charm.or_else(|| self.applications.get(pod.0.application()).copied());
+        match charm {
+            Some(charm) => self.files.of(pod, &charm, directory),
+            None => PodNeeds::Unmet("its charm is not known yet".to_owned()),
+        }
+    }
+
     /// Records a line, and returns true if it changes what is wanted.
     fn note(&mut self, line: &FrameLine) -> bool {
-        let mut changed = false;
+        let mut changed = self.files.note(line);
         for key in &line.deletes {
             changed |= match key {
                 ViewKey::Unit(unit) => self.units.remove(unit).is_some(),

@@ -322,6 +322,7 @@ impl Scene {
             api_addresses: vec!["10.0.0.1:17070".to_owned()],
             launch: Arc::new(Stage(stage)),
             pods: Arc::new(pods),
+            images: None,
             ingress: IngressHost::new([], []),
             own_addresses: Vec::new(),
             hook_capacity: HookCapacity::default(),

@@ -1,0 +1,281 @@
+//! The needs of a pod that runs in a container: an image and storage, from the frames that the keeper forwards.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
+};
+
+use periapt_host_api::{
+    ApplicationName, ContainerName, Digest, ResourceName, StorageId, StorageName, UnitName,
+    charm::{ContainerMeta, StorageMeta},
+    resource::ResourceKey,
+    view::{FrameLine, StorageView, ViewEntity, ViewKey},
+};
+
+use super::PodId;
+
+/// The needs of one pod.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum PodNeeds {
+    /// It can be started.
+    Met(Box<ContainerFiles>),
+    /// It waits for this.
+    Unmet(String),
+}
+
+/// The files of a container.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ContainerFiles {
+    /// The resource with its image.
+    pub(crate) image: ResourceKey,
+    /// The directories of storage, by their paths in the container.
+    pub(crate) mounts: BTreeMap<String, PathBuf>,
+}
+
+/// The parts of a model's view that needs depend on.
+#[derive(Debug, Default, Clone)]
+pub(super) struct ModelFiles {
+    resources: BTreeMap<ApplicationName, BTreeMap<ResourceName, Digest>>,
+    charms: BTreeMap<Digest, DeclaredFiles>,
+    /// The storage that is made and attached, by unit.
+    storage: BTreeMap<UnitName, BTreeSet<StorageId>>,
+    /// The units of attached storage.
+    holders: BTreeMap<StorageId, UnitName>,
+}
+
+/// The containers and the storage that a charm declares.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+struct DeclaredFiles {
+    containers: BTreeMap<ContainerName, ContainerMeta>,
+    storage: BTreeMap<StorageName, StorageMeta>,
+}
+
+impl ModelFiles {
+    /// Records a line, and returns true if it changes what pods may need.
+    pub(super) fn note(&mut self, line: &FrameLine) -> bool {
+        let mut changed = false;
+        for key in &line.deletes {
+            changed |= match key {
+                ViewKey::Application(application) => self.resources.remove(application).is_some(),
+                ViewKey::Charm(charm) => self.charms.remove(charm).is_some(),
+                ViewKey::Storage(storage) => self.attach(storage, None),
+                _ => false,
+            };
+        }
+        for entity in &line.puts {
+            changed |= match entity {
+                ViewEntity::Application(application) => {
+                    let digests = application.resources.iter();
+                    let digests: BTreeMap<_, _> =
+                        digests.map(|(name, content)| (name.clone(), content.digest)).collect();
+                    let name = application.name.clone();
+                    self.resources.insert(name, digests.clone()) != Some(digests)
+                }
+                ViewEntity::Charm(charm) if charm.meta.containers.is_empty() => {
+                    self.charms.remove(&charm.digest).is_some()
+                }
+                ViewEntity::Charm(charm) => {
+                    let declared = DeclaredFiles {
+                        containers: charm.meta.containers.clone(),
+                        storage: charm.meta.storage.clone(),
+                    };
+                    self.charms.insert(charm.digest, declared.clone()) != Some(declared)
+                }
+                ViewEntity::Storage(storage) => {
+                    let unit = holder(storage);
+                    self.attach(&storage.id, unit)
+                }
+                _ => false,
+            };
+        }
+        changed
+    }
+
+    /// Records the unit that storage is attached to, and returns true if that changes.
+    fn attach(&mut self, storage: &StorageId, unit: Option<&UnitName>) -> bool {
+        if self.holders.get(storage) == unit {
+            return false;
+        }
+        if let Some(before) = self.holders.remove(storage)
+            && let Some(held) = self.storage.get_mut(&before)
+        {
+            held.remove(storage);
+            if held.is_empty() {
+                self.storage.remove(&before);
+            }
+        }
+        if let Some(unit) = unit {
+            self.holders.insert(storage.clone(), unit.clone());
+            self.storage.entry(unit.clone()).or_default().insert(storage.clone());
+        }
+        true
+    }
+
+    /// Returns the needs of a pod whose unit runs a charm. Storage is below `directory`.
+    pub(super) fn of(&self, (unit, container): &PodId, charm: &Digest, directory: &Path) -> PodNeeds {
+        let declared = self.charms.get(charm);
+        let meta = declared.and_then(|declared| Some((declared, declared.containers.get(container)?)));
+        let Some((declared, meta)) = meta else {
+            return PodNeeds::Unmet("its charm declares no such container".to_owned());
+        };
+        match self.files(unit, meta, &declared.storage, directory) {
+            Ok(files) => PodNeeds::Met(Box::new(files)),
+            Err(reason) => PodNeeds::Unmet(reason),
+        }
+    }
+
+    fn files(
+        &self,
+        unit: &UnitName,
+        meta: &ContainerMeta,
+        storage: &BTreeMap<StorageName, StorageMeta>,
+        directory: &Path,
+    ) -> Result<ContainerFiles, String> {
+        let name = meta.resource.as_ref().ok_or("its charm names no resource with an image for it")?;
+        let resources = self.resources.get(unit.application());
+        let digest = resources.and_then(|resources| resources.get(name)).copied().ok_or_else(|| {
+            let application = unit.application();
+            format!(
+                "no image is attached: `periapt attach-resource {application} {name}=./image.tar` attaches one"
+            )
+        })?;
+        let mut mounts = BTreeMap::new();
+        for mount in &meta.mounts {
+            let Some(declared) = storage.get(&mount.storage) else { continue };
+            let held = self.storage.get(unit).into_iter().flatten();
+            let held: Vec<_> = held.filter(|id| *id.name() == mount.storage).collect();
+            if (held.len() as u64) < u64::from(declared.count.min) {
+                return Err(format!("its storage {:?} is not there yet", mount.storage.as_str()));
+            }
+            for id in held {
+                let place = match declared.count.max {
+                    Some(1) => mount.location.clone(),
+                    _ => format!("{}/{id}", mount.location),
+                };
+                let source = directory.join(format!("{}-{}", id.name(), id.number()));
+                if mounts.insert(place.clone(), source).is_some() {
+                    return Err(format!("two of its mounts are at {place:?}"));
+                }
+            }
+        }
+        Ok(ContainerFiles { image: ResourceKey { name: name.clone(), digest }, mounts })
+    }
+}
+
+/// Returns the unit that holds storage which the agent has made.
+fn holder(storage: &StorageView) -> Option<&UnitName> {
+    let attachment = storage.attachment.as_ref().filter(|_| storage.provisioned)?;
+    Some(&attachment.unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use periapt_host_api::{
+        charm::{CharmFiles, CharmMeta},
+        status::Life,
+        view::{CharmView, ResourceView, StorageAttachment},
+    };
+
+    use super::*;
+    use crate::keeper::{
+        pods::wanted::WantedPods,
+        tests::fake::{frame, led_by, unit},
+    };
+
+    fn charm(container: &str, storage: &str) -> ViewEntity {
+        let text = format!(
+            "name: c\nsummary: s\ndescription: d\nresources: {{image: {{type: oci-image}}}}\n\
+             storage: {{data: {{type: filesystem{storage}}}}}\ncontainers: {{web: {{{container}}}}}\n"
+        );
+        let files = CharmFiles { charmcraft: Some(text), ..CharmFiles::default() };
+        let digest = Digest::of(b"charm");
+        let meta = CharmMeta::parse(&files).unwrap();
+        ViewEntity::Charm(CharmView { digest, component: digest, revision: 0, meta })
+    }
+
+    fn with_image(content: &str) -> ViewEntity {
+        let ViewEntity::Application(mut application) = led_by("app", "app/0") else { panic!() };
+        let view = ResourceView { revision: 1, digest: Digest::of(content.as_bytes()), size: 1 };
+        application.resources.insert("image".parse().unwrap(), view);
+        ViewEntity::Application(application)
+    }
+
+    fn storage(number: u32, provisioned: bool, of: Option<&str>) -> ViewEntity {
+        let attachment = of.map(|unit| StorageAttachment {
+            unit: unit.parse().unwrap(),
+            life: Life::Alive,
+            location: "/srv".to_owned(),
+            read_only: false,
+        });
+        let id = format!("data/{number}").parse().unwrap();
+        ViewEntity::Storage(StorageView { id, life: Life::Alive, size: 1, provisioned, attachment })
+    }
+
+    /// Returns the image and the mounts of the pod, or what it waits for.
+    fn told(wanted: &WantedPods) -> String {
+        let pod = ("app/0".parse().unwrap(), "web".parse().unwrap());
+        match wanted.needs(&pod, Path::new("/s")) {
+            PodNeeds::Unmet(reason) => reason,
+            PodNeeds::Met(files) => {
+                let mounts =
+                    files.mounts.iter().map(|(place, source)| format!(" {}:{place}", source.display()));
+                format!("{}{}", files.image.digest.short(), mounts.collect::<String>())
+            }
+        }
+    }
+
+    fn short(content: &str) -> String {
+        Digest::of(content.as_bytes()).short().to_string()
+    }
+
+    #[test]
+    fn a_container_waits_for_its_image_and_for_storage_that_its_charm_needs() {
+        let mut wanted = WantedPods::default();
+        let mount = "resource: image, mounts: [{storage: data, location: /data}]";
+        let puts = vec![led_by("app", "app/0"), charm(mount, ""), unit("app/0", Life::Alive)];
+        assert!(wanted.observe(&frame(None, 5, puts)));
+        assert!(
+            told(&wanted).contains("`periapt attach-resource app image=./image.tar`"),
+            "{}",
+            told(&wanted)
+        );
+        assert!(wanted.observe(&frame(Some(5), 6, vec![with_image("one")])));
+        assert!(told(&wanted).contains("storage \"data\" is not there yet"));
+        assert!(!wanted.observe(&frame(Some(6), 7, vec![storage(0, false, Some("app/0"))])), "not made yet");
+        assert!(wanted.observe(&frame(Some(7), 8, vec![storage(0, true, Some("app/0"))])));
+        assert_eq!(told(&wanted), format!("{} /s/data-0:/data", short("one")));
+        assert!(!wanted.observe(&frame(Some(8), 9, vec![storage(0, true, Some("app/0"))])));
+        assert!(wanted.observe(&frame(Some(9), 10, vec![with_image("two")])));
+        assert!(told(&wanted).starts_with(&short("two")));
+        assert!(wanted.observe(&frame(Some(10), 11, vec![storage(0, true, None)])));
+        assert!(told(&wanted).contains("not there yet"));
+    }
+
+    #[test]
+    fn storage_of_any_number_lies_below_its_place() {
+        let mut wanted = WantedPods::default();
+        let mount = "resource: image, mounts: [{storage: data, location: /data}]";
+        let many = charm(mount, ", multiple: {range: 0-}");
+        wanted.observe(&frame(None, 5, vec![with_image("one"), many, unit("app/0", Life::Alive)]));
+        assert_eq!(told(&wanted), short("one"));
+        let two = [0, 1].map(|number| storage(number, true, Some("app/0")));
+        assert!(wanted.observe(&frame(Some(5), 6, two.to_vec())));
+        let expected = format!("{} /s/data-0:/data/data/0 /s/data-1:/data/data/1", short("one"));
+        assert_eq!(told(&wanted), expected);
+        let mut line = frame(Some(6), 7, Vec::new());
+        line.deletes = vec![ViewKey::Storage("data/1".parse().unwrap())];
+        assert!(wanted.observe(&line));
+        assert_eq!(told(&wanted), format!("{} /s/data-0:/data/data/0", short("one")));
+    }
+
+    #[test]
+    fn a_container_without_an_image_says_so() {
+        let mut wanted = WantedPods::default();
+        wanted.observe(&frame(
+            None,
+            5,
+            vec![led_by("app", "app/0"), charm("", ""), unit("app/0", Life::Alive)],
+        ));
+        assert_eq!(told(&wanted), "its charm names no resource with an image for it");
+    }
+}

@@ -1,0 +1,40 @@
+//! The programs and images with which an agent runs workloads.
+
+use std::sync::Arc;
+
+use super::{
+    directories::Directories,
+    images::Images,
+    pods::{PodProgram, try_container},
+};
+use crate::options::{ChildProgram, ContainerDriver, HostGaps, Options};
+
+/// Returns the program of an agent's pods.
+pub(super) fn pod_program(options: &Options) -> PodProgram {
+    let ChildProgram { path, pod: arguments, mut environment, .. } = options.program.clone();
+    // A pod has no client's data, which the program would look for in its user's home.
+    environment.push(("HOME".into(), "/".into()));
+    PodProgram { path, arguments, environment }
+}
+
+/// Returns the images of an agent whose options have containers run on some, once a container was tried.
+///
+/// # Errors
+/// The reason, in words, why this host makes no container or does not confine it, if the options refuse such a host.
+pub(super) async fn images(
+    options: &Options,
+    directories: &Directories,
+) -> Result<Option<Arc<Images>>, String> {
+    let Some(driver @ ContainerDriver::Namespaces(gaps)) = options.pods.containers else { return Ok(None) };
+    let tried = try_container(&pod_program(options), driver, &directories.images()).await;
+    match (tried, gaps) {
+        (Ok(()), _) => {}
+        (Err(reason), HostGaps::Refused) => return Err(reason),
+        (Err(reason), HostGaps::Told) => {
+            tracing::error!(reason, "this host makes no containers: no container runs on it");
+        }
+    }
+    let ChildProgram { path, unpack_helper: arguments, environment, .. } = options.program.clone();
+    let helper = periapt_helper::Program { path, arguments, environment };
+    Ok(Some(Arc::new(Images::new(directories.images(), directories.incoming(), helper))))
+}
