@@ -64,6 +64,7 @@ impl JoinedAgent {
             engine: String::new(),
             storage_limit: None,
             program: None,
+            peer_port: None,
         }
     }
 }

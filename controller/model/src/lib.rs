@@ -80,6 +80,6 @@ pub use storage::status::combined_storage;
 pub use user::external::user_at_issuer;
 pub use user::read::{model_users, sessions, user_details, users};
 pub use user::session::{authenticate, may_register, wrong_password, wrong_registration};
-pub use view::{follow, view};
+pub use view::{follow, peers, view};
 pub use work::due_work;
 pub use work::schedule::WorkSchedule;

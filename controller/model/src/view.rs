@@ -19,9 +19,11 @@ use crate::{
 mod follow;
 mod host;
 mod kinds;
+mod peers;
 mod seen;
 
 pub use follow::follow;
+pub use peers::peers;
 use host::Host;
 pub(crate) use seen::HasView;
 
@@ -89,7 +91,7 @@ impl<'a> RunnerEntities<'a> {
     fn add_outlines(&self, view: &mut View) {
         for name in self.related_applications() {
             for unit in self.state.units_of(&name) {
-                view.outlines.insert(unit.name.clone(), unit.outline());
+                view.outlines.insert(unit.name.clone(), unit.outline(self.state));
             }
         }
     }

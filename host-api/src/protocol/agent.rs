@@ -1,6 +1,7 @@
 //! The requests of agents to the controller (registration, attachment, leases, commits) and their answers.
 
 mod join;
+mod peer;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,6 +13,7 @@ pub use join::{
     Admission, CertificateRequest, IssuedCertificate, JoinText, JoinTextError, MAX_JOIN_VALIDITY,
     MAX_POOL_USES, PoolAdmission,
 };
+pub use peer::{AgentPlace, MAX_ORDER_BYTES, PeerOrder, PeerTarget};
 
 use crate::{
     ApplicationName, ContainerName, Digest, Incarnation, LeaderTerm, ModelUuid, Revision, StorageId, TagName,
@@ -53,6 +55,10 @@ pub struct Register {
     /// The program that the agent runs; none from agents that do not replace themselves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<RunningProgram>,
+    /// The port of its addresses on which the agent takes connections of other agents for its units; none from agents that
+    /// take none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer_port: Option<u16>,
 }
 
 /// The assignments of one agent: the models with units on it and the charms that these units need. The controller

@@ -64,6 +64,13 @@ impl ClientCertificate {
     }
 }
 
+impl ClientCertificate {
+    /// Returns the certificate that is set.
+    pub(crate) fn current(&self) -> Option<Arc<CertifiedKey>> {
+        self.0.read().clone()
+    }
+}
+
 impl ResolvesClientCert for ClientCertificate {
     fn resolve(&self, _: &[&[u8]], _: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
         self.0.read().clone()

@@ -7,6 +7,7 @@
 //!
 //! [`MemoryNetwork`] is a network without sockets, for simulations.
 
+mod agents;
 mod authority;
 mod certificate;
 mod client;
@@ -24,6 +25,7 @@ mod socket;
 pub mod testing;
 mod web;
 
+pub use agents::{AgentTls, AgentTlsStream};
 pub use authority::{Authority, SERVER_VALIDITY};
 pub use certificate::{
     AgentCertificate, CertificateError, ControllerCertificate, PeerCertificate, digest_of,

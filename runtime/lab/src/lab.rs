@@ -148,6 +148,7 @@ impl Lab {
             engine: "laboratory".to_owned(),
             storage_limit: None,
             program: None,
+            peer_port: None,
         };
         let mut agent = Agent::new(name.clone(), host, self.model);
         agent.start(&mut self.controller, self.clock)?;

@@ -89,6 +89,7 @@ impl Controller {
             engine: engine.to_owned(),
             storage_limit: None,
             program: None,
+            peer_port: None,
         };
         keeper.register(&agent, &register).await?;
         let assignments = Mutex::new(keeper.assignments(&agent).await?);

@@ -57,6 +57,7 @@ impl Large {
                 engine: String::new(),
                 storage_limit: None,
                 program: None,
+                peer_port: None,
             };
             let agent: AgentName = agent.parse().unwrap();
             controller.ask(&Caller::Agent(agent.clone()), &Input::Register(agent, register)).unwrap();

@@ -6,6 +6,7 @@ use periapt_host_api::view::{UnitOutline, UnitView};
 
 use crate::{
     entity::Unit,
+    root::ModelState,
     status,
     view::{HasView, RunnerEntities},
 };
@@ -37,11 +38,12 @@ impl HasView for Unit {
 impl Unit {
     /// Returns the part of the unit that the leader and goal state see. The agent's connection is excluded: hooks may
     /// not read it, and it changes without a commit.
-    pub(crate) fn outline(&self) -> UnitOutline {
+    pub(crate) fn outline(&self, state: &ModelState) -> UnitOutline {
         UnitOutline {
             name: self.name.clone(),
             life: self.life,
             workload_status: status::shown::with_hook_error(self),
+            agent: state.agent_of(self).cloned(),
         }
     }
 }

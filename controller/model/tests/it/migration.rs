@@ -25,7 +25,7 @@ use crate::{
 /// Makes a controller whose agent "a1" has joined with a key, with an application of three units.
 fn source() -> World {
     let mut world = World::new();
-    enrol(&mut world, "a1", "key");
+    world.join("a1", "key");
     world.deploy_db("db", 3);
     world
 }
@@ -40,14 +40,6 @@ fn seconds(seconds: u64) -> u32 {
 
 fn name(text: &str) -> AgentName {
     text.parse().unwrap()
-}
-
-fn enrol(world: &mut World, agent: &str, key: &str) {
-    let token = Digest::of(agent.as_bytes());
-    let admission = Admission { agent: name(agent), token, valid_for: 60, again: true };
-    world.control(ControllerCommand::AdmitAgent(admission)).unwrap();
-    let input = Input::Join { agent: name(agent), key: Digest::of(key.as_bytes()), token };
-    world.ask(&Caller::Agent(name(agent)), &input).unwrap();
 }
 
 fn place(of: &World) -> ControllerPlace {
@@ -306,7 +298,7 @@ fn what_came_in_part_leaves_nothing_behind() {
 #[test]
 fn an_agent_that_was_there_before_a_model_stays_without_it() {
     let (mut from, mut to) = (source(), target());
-    enrol(&mut to, "a1", "key");
+    to.join("a1", "key");
     let host = from.root.agent(&name("a1")).unwrap().host.clone();
     to.register(&name("a1"), host);
     to.advance(60);
@@ -554,7 +546,7 @@ fn a_controller_that_cannot_take_a_model_refuses_it_with_the_reason() {
     to.add_model("m");
     assert!(refused(&mut to, &plan).contains("has a model of this name here already"));
     let mut to = target();
-    enrol(&mut to, "a1", "another key");
+    to.join("a1", "another key");
     assert!(refused(&mut to, &plan).contains("agents with the names of its agents are here already: a1"));
     let mut to = target();
     let level = periapt_host_api::Level(9);

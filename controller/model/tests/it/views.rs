@@ -1,13 +1,13 @@
 //! The view of a runner (`docs/design/views.md`, `docs/hook-model.md` 2.7).
 
 use periapt_host_api::{
-    RelationId,
-    agent::RunnerAnswer,
+    Digest, RelationId,
+    agent::{AgentPlace, Register, RunnerAnswer},
     command::{Caller, Command, Force, Placement, RefreshWith, RelationSelector},
     relation::{BagKey, BagOwner},
-    view::View,
+    view::{UnitOutline, View},
 };
-use periapt_model::{assignments, view};
+use periapt_model::{assignments, peers, view};
 
 use crate::world::{DB, World, deploy_command, unit};
 
@@ -63,6 +63,43 @@ fn a_runner_sees_its_own_units_and_the_other_side_of_their_relations() {
     assert_eq!(view.relations[&id].members.len(), 4);
     assert_eq!(owners(&view, id), ["app/0", "app/1", "db/0", "db/1"]);
     assert_eq!(view.machines.values().next().unwrap().boot_id, "boot-a1");
+}
+
+#[test]
+fn an_agent_is_told_the_ways_to_agents_with_units_that_its_own_may_reach() {
+    let (mut world, _) = apart();
+    world.agent("a3");
+    let stranger = world.upload(DB);
+    let Command::Deploy(mut deploy) = deploy_command(stranger, "stranger", 1) else { unreachable!() };
+    deploy.placement = vec![Placement::Agent("a3".parse().unwrap())];
+    world.run(Command::Deploy(deploy)).unwrap();
+    world.settle();
+    let agents = |view: &View| {
+        let agent = |outline: &UnitOutline| format!("{} {}", outline.name, outline.agent.as_ref().unwrap());
+        view.outlines.values().map(agent).collect::<Vec<_>>()
+    };
+    assert_eq!(agents(&world.view("a1")), ["app/0 a1", "app/1 a1", "db/0 a2", "db/1 a2"]);
+    let told = |world: &World, agent: &str| peers(&world.root, &world.runner(agent));
+    assert!(told(&world, "a1").is_empty(), "no agent has joined");
+    for agent in ["a1", "a2", "a3"] {
+        world.join(agent, agent);
+    }
+    let place = |world: &World, agent: &str| {
+        let host = &world.root.agent(&agent.parse().unwrap()).unwrap().host;
+        let addresses = host.addresses.clone();
+        (agent.parse().unwrap(), AgentPlace { addresses, port: host.peer_port, key: Digest::of(agent.as_bytes()) })
+    };
+    assert_eq!(told(&world, "a1"), [place(&world, "a2")].into());
+    let agent = "a2".parse().unwrap();
+    let host = world.root.agent(&agent).unwrap().host.clone();
+    world.register(&agent, Register { peer_port: Some(17_072), ..host });
+    let reached = place(&world, "a2");
+    assert_eq!(reached.1.port, Some(17_072));
+    assert_eq!(told(&world, "a1"), [reached].into());
+    assert_eq!(told(&world, "a2"), [place(&world, "a1")].into());
+    assert!(told(&world, "a3").is_empty(), "its unit is related to none");
+    let nobody = Caller::Agent("a1".parse().unwrap());
+    assert!(peers(&world.root, &nobody).is_empty());
 }
 
 #[test]

@@ -6,7 +6,7 @@ use periapt_host_api::{
     AgentName, ApplicationName, Digest, Incarnation, MachineId, ModelUuid, Refusal, RelationId, Revision,
     Timestamp, UnitName, UserName,
     access::ControllerAccess,
-    agent::{Register, RunnerAnswer, RunnerCommand},
+    agent::{Admission, Register, RunnerAnswer, RunnerCommand},
     charm::{CharmFiles, CharmMeta},
     command::{Answer, Caller, Command, ControllerCommand, Deploy, EndpointSelector, Placement},
     commit::EarlyEffect,
@@ -270,6 +270,7 @@ impl World {
             engine: "e".into(),
             storage_limit: None,
             program: None,
+            peer_port: None,
         };
         self.register(&agent, register);
         self.attach(name);
@@ -278,6 +279,15 @@ impl World {
     /// Registers an agent, or registers it again.
     pub(crate) fn register(&mut self, agent: &AgentName, register: Register) {
         self.ask(&Caller::Agent(agent.clone()), &Input::Register(agent.clone(), register)).unwrap();
+    }
+
+    /// Admits an agent, which joins with a key that is named by a text.
+    pub(crate) fn join(&mut self, agent: &str, key: &str) {
+        let (agent, token): (AgentName, _) = (agent.parse().unwrap(), Digest::of(agent.as_bytes()));
+        let admission = Admission { agent: agent.clone(), token, valid_for: 60, again: true };
+        self.control(ControllerCommand::AdmitAgent(admission)).unwrap();
+        let input = Input::Join { agent: agent.clone(), key: Digest::of(key.as_bytes()), token };
+        self.ask(&Caller::Agent(agent), &input).unwrap();
     }
 
     pub(crate) fn attach(&mut self, agent: &str) -> Incarnation {

@@ -1,6 +1,6 @@
 //! The routes below `/v1/agents` that keepers use, for themselves and for their runners.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use axum::{
     Json,
@@ -13,12 +13,13 @@ use futures_util::stream;
 use http::{HeaderMap, Method, Version};
 use periapt_host_api::{
     AgentName, Digest, ModelUuid, Refusal,
-    agent::{AgentAssignments, Register, RunnerAnswer, RunnerCommand},
+    agent::{AgentAssignments, AgentPlace, Register, RunnerAnswer, RunnerCommand},
     api::{Registered, WatchPosition},
     command::CommandResults,
 };
 use periapt_model::{
-    Input, Output, assignment, assignments as assignments_of, moved_to, program_within, released_program,
+    Input, Output, assignment, assignments as assignments_of, moved_to, peers as peers_of, program_within,
+    released_program,
 };
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -213,6 +214,17 @@ impl OwnWatch {
         let root = &self.durable.current().root;
         root.model_or_remains(&self.model).and_then(|state| assignment(state, &self.agent)).is_none()
     }
+}
+
+/// Answers with the ways to other agents, as the newest state has them.
+pub(crate) async fn peers(
+    State(durable): State<Durable>,
+    who: RequestCaller,
+    Path((agent, model)): Path<(String, String)>,
+) -> HandlerResult<Json<BTreeMap<AgentName, AgentPlace>>> {
+    let (agent, model): (AgentName, ModelUuid) = (parsed(&agent)?, parsed(&model)?);
+    let caller = who.runner(&agent, model)?;
+    Ok(Json(peers_of(&durable.current().root, &caller)))
 }
 
 pub(crate) async fn commands(

@@ -208,6 +208,7 @@ pub(crate) fn host() -> Register {
         engine: "wasmtime 48".into(),
         storage_limit: None,
         program: None,
+        peer_port: None,
     }
 }
 

@@ -1,10 +1,12 @@
 //! The calls of an agent's keeper, for itself and for its runners.
 
+use std::collections::BTreeMap;
+
 use futures_util::{StreamExt as _, stream};
 use http::Method;
 use periapt_host_api::{
     AgentName, ModelUuid, Revision, UnitName,
-    agent::{AgentAssignments, CertificateRequest, IssuedCertificate, Register, RunnerAnswer, RunnerCommand},
+    agent::{AgentAssignments, AgentPlace, CertificateRequest, IssuedCertificate, Register, RunnerAnswer, RunnerCommand},
     api::{Registered, WatchPosition},
     command::{CommandResults, Commands},
     secret::{SecretData, SecretKey},
@@ -100,6 +102,11 @@ impl Client {
     ) -> Result<CommandResults<RunnerAnswer>> {
         let path = format!("/v1/agents/{agent}/models/{model}/commands");
         self.call(Method::POST, path).json(&commands.into())?.value().await
+    }
+
+    /// Returns the ways to the other agents with units of a runner's applications and of related ones.
+    pub async fn peers(&self, agent: &AgentName, model: &ModelUuid) -> Result<BTreeMap<AgentName, AgentPlace>> {
+        self.get(format!("/v1/agents/{agent}/models/{model}/peers")).value().await
     }
 
     /// Returns the content of a secret that a unit may read.

@@ -163,6 +163,9 @@ pub struct UnitOutline {
     pub life: Life,
     /// The status that `status` shows; only for own applications and goal state.
     pub workload_status: StatusInfo<WorkloadStatus>,
+    /// The agent that runs the unit; none before the unit has a machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentName>,
 }
 
 /// A relation of an application with units on the runner's agent.

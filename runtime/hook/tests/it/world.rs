@@ -143,7 +143,7 @@ impl World {
             ("b/1", Life::Dying, WorkloadStatus::Active),
             ("b/2", Life::Dead, WorkloadStatus::Active),
         ] {
-            let outline = UnitOutline { name: unit(name), life, workload_status: status(shown, name) };
+            let outline = UnitOutline { name: unit(name), life, workload_status: status(shown, name), agent: None };
             view.outlines.insert(unit(name), outline);
         }
         view.relations.insert(DB, relation(DB, &[("b", "server", "mysql"), ("a", "db", "mysql")]));

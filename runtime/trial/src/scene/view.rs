@@ -305,7 +305,7 @@ fn outlines(scene: &Scene, now: Timestamp) -> impl Iterator<Item = UnitOutline> 
     let units = std::iter::once(scene.unit.clone()).chain(others).take(planned).chain(members);
     units.map(move |name| {
         let said = if name == scene.unit { scene.unit_status.clone() } else { StatusScene::default() };
-        UnitOutline { name, life: Life::Alive, workload_status: status(&said, now) }
+        UnitOutline { name, life: Life::Alive, workload_status: status(&said, now), agent: None }
     })
 }
 

@@ -151,6 +151,7 @@ fn host(name: &str) -> Register {
         engine: "e".into(),
         storage_limit: None,
         program: None,
+        peer_port: None,
     }
 }
 

@@ -18,13 +18,13 @@ impl Follow<'_> {
         }
         for unit in self.differences.new_units.clone() {
             if self.is_related(unit.name.application()) {
-                self.next.outlines.insert(unit.name.clone(), unit.outline());
+                self.next.outlines.insert(unit.name.clone(), unit.outline(self.own.state));
             }
             self.show_principal(unit);
         }
         for (_, after) in &self.differences.units {
             if self.next.outlines.contains_key(&after.name) {
-                self.next.outlines.insert(after.name.clone(), after.outline());
+                self.next.outlines.insert(after.name.clone(), after.outline(self.own.state));
             }
         }
         for unit in &self.units.came {

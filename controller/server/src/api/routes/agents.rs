@@ -1,8 +1,11 @@
 //! The routes of agents and runners.
 
+use std::collections::BTreeMap;
+
 use http::Method;
 use periapt_host_api::{
-    agent::{AgentAssignments, CertificateRequest, IssuedCertificate, Register, RunnerAnswer, RunnerCommand},
+    AgentName,
+    agent::{AgentAssignments, AgentPlace, CertificateRequest, IssuedCertificate, Register, RunnerAnswer, RunnerCommand},
     api::Registered,
     command::{CommandResults, Commands},
     secret::SecretData,
@@ -64,6 +67,14 @@ pub(super) fn routes() -> Vec<Route> {
             )
             .query(WATCH_QUERY),
             agents::watch,
+        ),
+        Route::new("/v1/agents/{agent}/models/{uuid}/peers").on(
+            Operation::get(
+                Right::ActAsRunner, "peers",
+                "The ways to the other agents with units of the runner's applications and of related ones.",
+                json::<BTreeMap<AgentName, AgentPlace>>(),
+            ),
+            agents::peers,
         ),
         Route::new(
             "/v1/agents/{agent}/models/{uuid}/units/{application}/{number}/secrets/{secret}/{revision}",

@@ -95,6 +95,7 @@ pub(crate) fn agents() -> Named<Agent> {
         engine: "wasmtime 48.0.0".into(),
         storage_limit: None,
         program: None,
+        peer_port: None,
     };
     let agent = |host| Agent { name: parse("host-7.example"), host, created_at: time(1) };
     let tagged = Register { tags: [parse("ssd")].into(), ..host.clone() };
@@ -108,12 +109,14 @@ pub(crate) fn agents() -> Named<Agent> {
         failed: Some(failed),
     };
     let replaced = Register { program: Some(program), ..host.clone() };
+    let reached = Register { peer_port: Some(17_072), ..host.clone() };
     vec![
         ("registered", agent(host)),
         ("with-cores", agent(counted)),
         ("with-storage-limit", agent(bounded)),
         ("with-tags", agent(tagged)),
         ("with-program", agent(replaced)),
+        ("with-peer-port", agent(reached)),
     ]
 }
 
