@@ -26,7 +26,11 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{clock::BootTime, metrics, options::Options};
+use crate::{
+    clock::BootTime,
+    metrics,
+    options::{Options, PodDrivers},
+};
 
 mod addresses;
 mod calls;
@@ -46,6 +50,8 @@ mod local_units;
 mod metrics_listener;
 mod model;
 mod neighbours;
+mod peers;
+mod places;
 mod pods;
 mod probe;
 mod process;
@@ -73,6 +79,7 @@ use identity::AgentIdentity;
 use ingress::IngressHost;
 use metrics_listener::MetricsListener;
 use model::{ModelKeeper, Shared};
+use peers::{PeerListener, Peers};
 use pods::{PodFiles, PodStarter};
 use process::Processes;
 use replacement::Replacement;
@@ -113,6 +120,18 @@ pub enum AgentError {
         #[source]
         source: io::Error,
     },
+    /// An address for other agents cannot be listened on.
+    #[error("cannot listen on {address} for other agents")]
+    Peers {
+        /// The address.
+        address: SocketAddr,
+        /// The error of the system.
+        #[source]
+        source: io::Error,
+    },
+    /// The sockets for other agents cannot be used.
+    #[error("the sockets for other agents cannot be used")]
+    PeerSockets(#[source] io::Error),
     /// The host cannot make containers, or not confine them.
     #[error("this host cannot run workloads in containers: {0}")]
     Containers(String),
@@ -157,6 +176,8 @@ pub struct AgentService {
     listen_addresses: Vec<IpAddr>,
     engine: CompatibilityHash,
     metrics: Option<MetricsListener>,
+    /// The sockets for other agents; none if the agent runs no workloads.
+    peers: Option<PeerListener>,
     state: watch::Sender<AgentState>,
 }
 
@@ -170,7 +191,7 @@ impl Options {
             tracing::warn!(%error, "the host's interfaces cannot be listed");
             Vec::new()
         });
-        let register = Register {
+        let mut register = Register {
             addresses: match self.addresses.as_slice() {
                 [] if interfaces.is_empty() => vec!["127.0.0.1".to_owned()],
                 [] => interfaces::preferred(&interfaces),
@@ -187,9 +208,16 @@ impl Options {
             engine: periapt_sandbox::engine_version().to_owned(),
             storage_limit: self.storage_limit.or_else(|| disk_space::of_storage(&directories)),
             program: self.programs.as_ref().map(Programs::running),
+            peer_port: None,
         };
         let listen_addresses =
             interfaces::to_listen_on(&self.listen_addresses, &register.addresses, &register.interfaces);
+        let peers = match self.pods {
+            PodDrivers { containers: None, workloads: None } => None,
+            _ => PeerListener::bind(&listen_addresses, self.peer_port)
+                .map_err(|(address, source)| AgentError::Peers { address, source })?,
+        };
+        register.peer_port = peers.as_ref().map(PeerListener::port);
         // The keeper runs no hooks. It needs the engine's hash, which does not depend on the number of hooks.
         let one = periapt_sandbox::Options { hooks_in_flight: 1, ..periapt_sandbox::Options::default() };
         let engine = Sandbox::new(one)?.compatibility_hash();
@@ -202,6 +230,7 @@ impl Options {
             listen_addresses,
             engine,
             metrics,
+            peers,
             state,
         })
     }
@@ -254,6 +283,16 @@ impl AgentService {
         let directories = Arc::new(self.directories);
         let api_addresses: Vec<String> = self.options.controllers.servers().collect();
         let ingress = IngressHost::new(self.listen_addresses, api_addresses.iter().map(String::as_str));
+        let agents = self.identity.agent_tls(&joined)?;
+        let peers = match self.peers {
+            Some(listener) => {
+                ingress.hold(listener.addresses(), "this agent itself");
+                let peers = Arc::new(Peers::new(agents.clone()));
+                beside.spawn(listener.serve(&peers).map_err(AgentError::PeerSockets)?);
+                Some(peers)
+            }
+            None => None,
+        };
         // Earlier versions of the agent kept shared functions in this directory.
         if let Err(error) = temporary::remove(&directories.former_functions()) {
             tracing::warn!(%error, "unused compiled functions could not be deleted");
@@ -286,6 +325,7 @@ impl AgentService {
                 .iter()
                 .filter_map(|address| address.parse().ok())
                 .collect(),
+            peers,
             hook_capacity: self.options.hooks,
             timeline: Timeline::new(Timestamp::now(), BootTime::now().0),
             idle_after: self.options.idle_after,
@@ -299,7 +339,7 @@ impl AgentService {
         let mut keeper = pin!(keeper.run(self.register, stop.clone()));
         tokio::select! {
             ended = &mut keeper => ended,
-            error = self.identity.renew(joined, &refused, &followed) => {
+            error = self.identity.renew(joined, &refused, &followed, &agents) => {
                 stop.cancel();
                 keeper.await.and(Err(error.into()))
             }

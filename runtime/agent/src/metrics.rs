@@ -50,8 +50,8 @@ periapt_telemetry::metrics! {
         "Bytes that workloads received from these connections and from other units', and sent on them.";
     calls: Counter = "periapt_agent_calls_total", "calls",
         { outcome: &["connected", "refused", "too-many", "unanswered"] },
-        "Calls of workloads to other units: connected, refused because the unit may not be reached or is not on this \
-         host, too many at a time, or without a workload that listens.";
+        "Calls of workloads on this host to other units, and of units on other hosts to those on this one: connected, \
+         refused because the unit may not be reached, too many at a time, or without a workload that listens.";
 }
 
 /// Counts a run. Ignores an unknown kind of event: the runner that reports it may be under a charm's control.

@@ -31,6 +31,9 @@ pub struct Options {
     /// The addresses of this host on which the agent listens for the open ports of its units; none means those of
     /// `addresses`.
     pub listen_addresses: Vec<IpAddr>,
+    /// The port on which the agent takes connections of other agents, if it runs workloads; 0 means any that is free, and none
+    /// means 17072, or any other one if that is taken.
+    pub peer_port: Option<u16>,
     /// The availability zone of the host; may be empty.
     pub availability_zone: String,
     /// The tags that `constraints` match to place units on the agent.
@@ -177,6 +180,7 @@ impl Options {
             data,
             addresses: Vec::new(),
             listen_addresses: Vec::new(),
+            peer_port: None,
             availability_zone: String::new(),
             tags: BTreeSet::new(),
             program,

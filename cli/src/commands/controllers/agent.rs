@@ -137,6 +137,10 @@ pub(crate) struct Run {
     /// of --address, or of its interfaces, by default. May be repeated
     #[arg(long = "listen-address", value_name = "ADDRESS", requires = "workloads")]
     listen_addresses: Vec<IpAddr>,
+    /// The port of these addresses on which the agents of other hosts connect for calls of units to units; 0 takes any that is
+    /// free. By default 17072, or any other one if that is taken. The agent tells the controller which one it is
+    #[arg(long, value_name = "PORT", requires = "workloads")]
+    peer_port: Option<u16>,
     /// Do not start on a host that cannot confine containers of the driver namespaces wholly
     #[arg(long, requires = "workloads")]
     require_confinement: bool,
@@ -213,6 +217,7 @@ impl Run {
             pods,
             addresses: self.addresses,
             listen_addresses: self.listen_addresses,
+            peer_port: self.peer_port,
             availability_zone: self.availability_zone,
             tags: self.tags.into_iter().collect(),
             storage_limit: self.storage_limit,

@@ -1,11 +1,11 @@
 //! The keeper's interface to the controller, which tests replace.
 
-use std::{future::Future, path::Path};
+use std::{collections::BTreeMap, future::Future, path::Path};
 
 use futures_util::stream::BoxStream;
 use periapt_host_api::{
-    Digest, ModelUuid, Refusal, UnitName,
-    agent::{AgentAssignments, Register, RunnerAnswer, RunnerCommand},
+    AgentName, Digest, ModelUuid, Refusal, UnitName,
+    agent::{AgentAssignments, AgentPlace, Register, RunnerAnswer, RunnerCommand},
     api::WatchPosition,
     command::{CommandResults, Commands},
     resource::ResourceKey,
@@ -56,6 +56,12 @@ pub(crate) trait Controller: Clone + Send + Sync + 'static {
         model: ModelUuid,
         commands: Commands<RunnerCommand>,
     ) -> impl Future<Output = Result<CommandResults<RunnerAnswer>, ControllerError>> + Send;
+
+    /// Returns the ways to the other agents with units that one model's runner may know of.
+    fn peers(
+        &self,
+        model: ModelUuid,
+    ) -> impl Future<Output = Result<BTreeMap<AgentName, AgentPlace>, ControllerError>> + Send;
 
     /// Returns the content of a secret that a unit may read.
     fn secret(

@@ -9,7 +9,7 @@ use periapt_host_api::{
     token::Token,
 };
 use periapt_transport::{
-    AgentKey, CertificateError, KeyFileError, Readers, digest_of, read_file, write_file,
+    AgentKey, AgentTls, CertificateError, KeyFileError, Readers, digest_of, read_file, write_file,
 };
 use serde::{Deserialize, Serialize};
 use tokio::{
@@ -252,6 +252,12 @@ impl AgentIdentity {
         Ok(Joined { client, issuing, issued })
     }
 
+    /// Returns the means by which the agent and others know each other. They stay right while [`Self::renew`] runs.
+    pub(crate) fn agent_tls(&self, joined: &Joined) -> Result<AgentTls, IdentityError> {
+        let unusable = |source| IdentityError::Unusable { path: self.directory.join(AUTHORITY), source };
+        AgentTls::new(self.shown.clone(), &joined.issued.authority).map_err(unusable)
+    }
+
     /// Renews the certificate after half of its validity, and after each notice that the controller has refused the
     /// agent. Follows the agent's models to another controller. Ends when the controller does not know the agent any more.
     pub(crate) async fn renew(
@@ -259,6 +265,7 @@ impl AgentIdentity {
         joined: Joined,
         refused: &Notify,
         controller: &HttpController,
+        agents: &AgentTls,
     ) -> IdentityError {
         let Joined { mut client, mut issuing, mut issued } = joined;
         let mut since = Instant::now();
@@ -286,6 +293,9 @@ impl AgentIdentity {
                             tracing::info!(to = ?told.addresses, "the agent's models have moved, and it follows");
                             (client, issuing, issued) = (joined.client, joined.issuing, joined.issued);
                             since = Instant::now();
+                            if let Err(error) = agents.trust(&issued.authority) {
+                                tracing::warn!(%error, "units on other hosts cannot be reached");
+                            }
                         }
                         Ok(Err(error)) => {
                             tracing::warn!(to = ?told.addresses, %error, "the agent cannot follow its models yet");

@@ -26,7 +26,8 @@ use super::{
     ingress::{Ingress, IngressHost},
     leases::Leases,
     local_units::LocalUnits,
-    neighbours::{self, Neighbours},
+    neighbours::{self, CallingAgent, Neighbours},
+    peers::{AskWays, PeerWays, Peers},
     pods::{self, ImageArchives, PodDial, PodImages, PodStarter, Pods},
     process::Launch,
     resources::Resources,
@@ -65,6 +66,8 @@ pub(crate) struct Shared<C> {
     pub(crate) ingress: Arc<IngressHost>,
     /// The addresses by which units on this host are told of each other.
     pub(crate) own_addresses: Vec<IpAddr>,
+    /// The connections to other agents; none if this one runs no workloads.
+    pub(crate) peers: Option<Arc<Peers>>,
     pub(crate) hook_capacity: HookCapacity,
     pub(crate) timeline: Timeline,
     pub(crate) idle_after: Duration,
@@ -123,7 +126,13 @@ impl<C: Controller> ModelKeeper<C> {
             PodImages { images, archives, storage: shared.directories.storage(&model) }
         });
         let pods = Pods::new(Arc::clone(&shared.pods), images, dials);
-        let neighbours = Neighbours::new(pods.streams(), shared.own_addresses.clone());
+        let agent = CallingAgent {
+            name: shared.agent.clone(),
+            addresses: shared.own_addresses.clone(),
+            peers: shared.peers.clone(),
+        };
+        let asked: Arc<dyn AskWays> = Arc::new(shared.controller.clone());
+        let neighbours = Neighbours::new(model, agent, pods.streams(), PeerWays::new(model, asked));
         let ingress = Ingress::new(Arc::clone(&shared.ingress), model, pods.streams());
         Self {
             shared,

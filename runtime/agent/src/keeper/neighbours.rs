@@ -1,37 +1,33 @@
-//! Calls of workloads to other units of their model on this host: who is meant, whether it may be reached, and the
-//! connection.
+//! Calls of workloads to other units of their model, on this host and on others: who is meant, whether it may be reached,
+//! and the connection.
 
 use std::{
-    collections::BTreeMap,
-    io,
     net::{IpAddr, Ipv4Addr},
-    os::unix::net::UnixStream as Started,
     sync::Arc,
 };
 
-use parking_lot::Mutex;
 use periapt_hook::WorkloadTarget;
 use periapt_host_api::{
-    UnitName,
+    AgentName, ModelUuid, UnitName,
     connections::{ConnectionOrigin, ConnectionRefusal},
-    pod::{OPENED, REFUSED},
     ports::Transport,
     view::FrameLine,
 };
 use tokio::{
-    io::AsyncWriteExt as _,
     net::UnixStream,
     sync::{mpsc, watch},
     task::JoinSet,
 };
 
 use super::{
+    peers::{DialError, PeerWays, Peers},
+    places::{Place, Places},
     pods::{PodDial, PodStreams},
-    relay::relay,
 };
-use crate::metrics::metrics;
 
 mod facts;
+mod incoming;
+mod outgoing;
 
 use facts::NeighbourFacts;
 
@@ -42,15 +38,25 @@ pub(crate) const WAITING: usize = 64;
 /// of hosts outside, a pod's hooks still have room.
 const MAX_CONNECTIONS: usize = 64;
 
-/// The calls between one model's units on this host.
-#[derive(Debug)]
-pub(crate) struct Neighbours {
-    streams: PodStreams,
+/// The agent whose units call.
+pub(crate) struct CallingAgent {
+    /// Its name.
+    pub(crate) name: AgentName,
     /// The addresses by which units are told of each other on this host.
-    addresses: Vec<IpAddr>,
+    pub(crate) addresses: Vec<IpAddr>,
+    /// The connections to other agents; none: units call those on this host alone.
+    pub(crate) peers: Option<Arc<Peers>>,
+}
+
+/// The calls between one model's units of which one or both are on this host.
+pub(crate) struct Neighbours {
+    model: ModelUuid,
+    agent: CallingAgent,
+    streams: PodStreams,
+    ways: PeerWays,
     facts: watch::Sender<NeighbourFacts>,
     /// The connections from and to each unit.
-    connections: Arc<Mutex<BTreeMap<ConnectionEnd, usize>>>,
+    connections: Places<ConnectionEnd>,
 }
 
 /// One side of connections.
@@ -60,21 +66,19 @@ enum ConnectionEnd {
     To(UnitName),
 }
 
-/// A place among the connections of a unit, which is free again once it is dropped.
-struct ConnectionPlace {
-    connections: Arc<Mutex<BTreeMap<ConnectionEnd, usize>>>,
-    end: ConnectionEnd,
-}
-
 /// The reason for refusing a call.
 #[derive(Debug, thiserror::Error)]
 enum CallRefused {
-    #[error("it names no unit of the model on this host")]
+    #[error("it names no unit of the model that the unit may know of")]
     Unknown,
     #[error(transparent)]
     NotAdmitted(#[from] ConnectionRefusal),
+    #[error("agent {0} does not run the unit that it speaks for, or is another agent now")]
+    NotItsUnit(AgentName),
     #[error("a unit has {MAX_CONNECTIONS} connections already")]
     TooMany,
+    #[error(transparent)]
+    Elsewhere(#[from] DialError),
     #[error("{0}")]
     Unanswered(String),
 }
@@ -82,24 +86,28 @@ enum CallRefused {
 impl CallRefused {
     fn outcome(&self) -> &'static str {
         match self {
-            Self::Unknown | Self::NotAdmitted(_) => "refused",
-            Self::TooMany => "too-many",
-            Self::Unanswered(_) => "unanswered",
+            Self::Unknown
+            | Self::NotAdmitted(_)
+            | Self::NotItsUnit(_)
+            | Self::Elsewhere(DialError::Refused(_)) => "refused",
+            Self::TooMany | Self::Elsewhere(DialError::TooMany) => "too-many",
+            Self::Unanswered(_) | Self::Elsewhere(_) => "unanswered",
         }
     }
 }
 
-/// A connection that was opened.
+/// A connection to a unit on this host.
 struct OpenedCall {
     target: UnitName,
     workload: UnixStream,
-    _places: (ConnectionPlace, ConnectionPlace),
+    _place: Place<ConnectionEnd>,
 }
 
 impl Neighbours {
     /// Creates the calls of a model without units.
-    pub(crate) fn new(streams: PodStreams, addresses: Vec<IpAddr>) -> Self {
-        Self { streams, addresses, facts: watch::Sender::default(), connections: Arc::default() }
+    pub(crate) fn new(model: ModelUuid, agent: CallingAgent, streams: PodStreams, ways: PeerWays) -> Self {
+        let (facts, connections) = (watch::Sender::default(), Places::new(MAX_CONNECTIONS));
+        Self { model, agent, streams, ways, facts, connections }
     }
 
     /// Records the changes of a frame's line.
@@ -109,106 +117,61 @@ impl Neighbours {
 
     /// Connects calls, for as long as it runs.
     pub(crate) async fn run(self: Arc<Self>, mut dials: mpsc::Receiver<PodDial>) {
-        let mut calls = JoinSet::new();
+        let (mut calls, mut unheard) = (JoinSet::new(), mpsc::channel(1).1);
+        let mut others = self.agent.peers.as_ref().map(|peers| peers.calls_of(self.model));
         loop {
+            let from_others = others.as_mut().unwrap_or(&mut unheard);
             tokio::select! {
                 dial = dials.recv() => match dial {
-                    Some(dial) => {
-                        let neighbours = Arc::clone(&self);
-                        calls.spawn(async move {
-                            let unit = dial.unit.clone();
-                            if let Err(error) = neighbours.connect(dial).await {
-                                tracing::debug!(%unit, %error, "a connection to another unit was cut off");
-                            }
-                        });
-                    }
+                    Some(dial) => drop(calls.spawn(Arc::clone(&self).call(dial))),
                     None => return,
                 },
+                Some(call) = from_others.recv() => drop(calls.spawn(Arc::clone(&self).answer(call))),
                 Some(_) = calls.join_next() => {}
             }
         }
     }
 
-    /// Answers a call, and serves its connection.
-    async fn connect(&self, dial: PodDial) -> io::Result<()> {
-        let PodDial { unit, order, stream } = dial;
-        let stream = Started::from(stream);
-        stream.set_nonblocking(true)?;
-        let mut stream = UnixStream::from_std(stream)?;
-        let mut opened = match self.open(&unit, &order.host, order.port).await {
-            Ok(opened) => opened,
-            Err(refused) => {
-                metrics().calls.inc(&[refused.outcome()]);
-                tracing::debug!(%unit, host = order.host, port = order.port, %refused, "a call was refused");
-                return stream.write_all(&[REFUSED]).await;
-            }
-        };
-        metrics().calls.inc(&["connected"]);
-        stream.write_all(&[OPENED]).await?;
-        let count = |direction: &'static str, bytes| metrics().connection_bytes.add(&[direction], bytes);
-        let (received, sent) = (|bytes| count("received", bytes), |bytes| count("sent", bytes));
-        let mut facts = self.facts.subscribe();
-        let target = opened.target.clone();
-        let barred = facts.wait_for(|facts| self.admit(facts, &unit, &target, order.port).is_err());
-        tokio::select! {
-            relayed = relay(&mut stream, &mut opened.workload, &received, &sent) => relayed,
-            _ = barred => Err(io::Error::other("the units may not reach each other any more")),
-        }
+    /// Returns the address of this host by which its units are judged.
+    fn own_address(&self) -> IpAddr {
+        self.agent.addresses.first().copied().unwrap_or(Ipv4Addr::LOCALHOST.into())
     }
 
+    /// Returns the reason for refusing a connection of a unit on a host to a unit on this one.
     fn admit(
-        &self,
         facts: &NeighbourFacts,
-        asking: &UnitName,
+        (asking, host): (&UnitName, IpAddr),
         target: &UnitName,
         port: u16,
     ) -> Result<(), ConnectionRefusal> {
-        let host = self.addresses.first().copied().unwrap_or(Ipv4Addr::LOCALHOST.into());
         let origin = ConnectionOrigin::of_unit(asking, host, target, facts.related());
         origin.admit(&facts.rules(target).unwrap_or_default(), Transport::Tcp, port)
     }
 
-    /// Opens a connection to the first unit that is meant, may be reached and answers.
-    async fn open(&self, asking: &UnitName, host: &str, port: u16) -> Result<OpenedCall, CallRefused> {
-        let meant = self.facts.borrow().meant(asking, host, port, &self.addresses, &self.streams);
+    /// Opens a connection to the first of some units on this host that may be reached and answers.
+    async fn open_here(
+        &self,
+        (asking, host): (&UnitName, IpAddr),
+        targets: Vec<UnitName>,
+        port: u16,
+    ) -> Result<OpenedCall, CallRefused> {
         let mut refused = CallRefused::Unknown;
-        for target in meant {
-            if let Err(refusal) = self.admit(&self.facts.borrow(), asking, &target, port) {
+        for target in targets {
+            if let Err(refusal) = Self::admit(&self.facts.borrow(), (asking, host), &target, port) {
                 refused = refusal.into();
                 continue;
             }
-            let ends = [ConnectionEnd::From(asking.clone()), ConnectionEnd::To(target.clone())];
-            let [Some(from), Some(to)] = ends.map(|end| self.place(end)) else {
-                return Err(CallRefused::TooMany);
+            let Some(place) = self.connections.take(ConnectionEnd::To(target.clone())) else {
+                refused = CallRefused::TooMany;
+                continue;
             };
             match self.streams.open(&target, &WorkloadTarget::Port(port)).await.map(UnixStream::from_std) {
-                Ok(Ok(workload)) => return Ok(OpenedCall { target, workload, _places: (from, to) }),
+                Ok(Ok(workload)) => return Ok(OpenedCall { target, workload, _place: place }),
                 Ok(Err(error)) => refused = CallRefused::Unanswered(error.to_string()),
                 Err(reason) => refused = CallRefused::Unanswered(reason),
             }
         }
         Err(refused)
-    }
-
-    fn place(&self, end: ConnectionEnd) -> Option<ConnectionPlace> {
-        let mut connections = self.connections.lock();
-        let count = connections.entry(end.clone()).or_default();
-        let is_free = *count < MAX_CONNECTIONS;
-        *count += usize::from(is_free);
-        drop(connections);
-        is_free.then(|| ConnectionPlace { connections: Arc::clone(&self.connections), end })
-    }
-}
-
-impl Drop for ConnectionPlace {
-    fn drop(&mut self) {
-        let mut connections = self.connections.lock();
-        if let Some(count) = connections.get_mut(&self.end) {
-            *count -= 1;
-            if *count == 0 {
-                connections.remove(&self.end);
-            }
-        }
     }
 }
 

@@ -93,7 +93,13 @@ async fn copy(
         last.came();
         let written = match length {
             0 => to.shutdown().await,
-            _ => timeout(STALLED, to.write_all(buffer.get(..length).unwrap_or_default())).await?,
+            _ => {
+                let all = async {
+                    to.write_all(buffer.get(..length).unwrap_or_default()).await?;
+                    to.flush().await
+                };
+                timeout(STALLED, all).await?
+            }
         };
         last.came();
         match written {

@@ -1,6 +1,7 @@
 //! Tests of charms from a fake controller.
 
 use std::{
+    collections::BTreeMap,
     fs,
     io::{Read as _, Seek as _, SeekFrom},
     os::fd::AsFd as _,
@@ -14,8 +15,8 @@ use std::{
 use futures_util::{FutureExt as _, future::BoxFuture};
 use parking_lot::Mutex;
 use periapt_host_api::{
-    Digest, ModelUuid, Refusal,
-    agent::{AgentAssignments, Register, RunnerAnswer, RunnerCommand},
+    AgentName, Digest, ModelUuid, Refusal,
+    agent::{AgentAssignments, AgentPlace, Register, RunnerAnswer, RunnerCommand},
     api::WatchPosition,
     command::{CommandResults, Commands},
     view::FrameLine,
@@ -67,6 +68,13 @@ impl Controller for Archives {
         _: Commands<RunnerCommand>,
     ) -> Result<CommandResults<RunnerAnswer>, ControllerError> {
         away()
+    }
+
+    async fn peers(
+        &self,
+        _model: ModelUuid,
+    ) -> Result<BTreeMap<AgentName, AgentPlace>, ControllerError> {
+        Err(ControllerError::Away("no agents here".to_owned()))
     }
 
     async fn secret(

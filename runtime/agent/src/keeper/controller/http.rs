@@ -1,13 +1,13 @@
 //! The controller over HTTP/2, with one connection for all calls of an agent.
 
-use std::{path::Path, sync::Arc};
+use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 use futures_util::StreamExt as _;
 use parking_lot::{Mutex, RwLock};
 use periapt_client::{Client, ClientError, Learned, NdJson};
 use periapt_host_api::{
     AgentName, Digest, ErrorCode, ModelUuid, UnitName,
-    agent::{AgentAssignments, ControllerPlace, Register, RunnerAnswer, RunnerCommand},
+    agent::{AgentAssignments, AgentPlace, ControllerPlace, Register, RunnerAnswer, RunnerCommand},
     api::WatchPosition,
     command::{CommandResults, Commands},
     resource::ResourceKey,
@@ -144,6 +144,10 @@ impl Controller for HttpController {
         commands: Commands<RunnerCommand>,
     ) -> Result<CommandResults<RunnerAnswer>, ControllerError> {
         Ok(self.client().runner_commands(&self.agent, &model, commands).await?)
+    }
+
+    async fn peers(&self, model: ModelUuid) -> Result<BTreeMap<AgentName, AgentPlace>, ControllerError> {
+        Ok(self.client().peers(&self.agent, &model).await?)
     }
 
     async fn secret(

@@ -58,6 +58,11 @@ impl IngressHost {
         })
     }
 
+    /// Records who listens on some addresses already, in words, for units that have their port open.
+    pub(crate) fn hold(&self, addresses: impl IntoIterator<Item = SocketAddr>, holder: &str) {
+        self.holders.lock().extend(addresses.into_iter().map(|address| (address, holder.to_owned())));
+    }
+
     /// Returns the addresses on which the agent listens.
     pub(super) fn addresses(&self) -> &[IpAddr] {
         &self.addresses

@@ -3,16 +3,27 @@
 use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
 
 use periapt_host_api::{
-    MachineId, ModelName, UnitName,
+    AgentName, MachineId, ModelName, UnitName,
     connections::{ConnectionTarget, RelatedApplications},
     firewall::IngressRules,
     ports::{OpenedPorts, Transport},
-    view::{FrameLine, ViewEntity, ViewKey},
+    view::{FrameLine, UnitOutline, ViewEntity, ViewKey},
 };
 
 use crate::keeper::{ingress::WantedIngress, pods::PodStreams};
 
-/// The facts about one model's units on this host.
+/// The units that a workload may mean, in the order in which they are asked.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Meaning {
+    /// Units on this host.
+    pub(super) here: Vec<UnitName>,
+    /// Units on other hosts.
+    pub(super) there: Vec<(AgentName, UnitName)>,
+    /// An address of which other agents may have units.
+    pub(super) address: Option<IpAddr>,
+}
+
+/// The facts about one model's units on this host, and the places of those that they may connect to.
 #[derive(Debug, Default)]
 pub(super) struct NeighbourFacts {
     told: Told,
@@ -26,6 +37,8 @@ struct Told {
     model: Option<ModelName>,
     related: RelatedApplications,
     ports: BTreeMap<MachineId, BTreeMap<UnitName, Vec<OpenedPorts>>>,
+    /// The agents of units of the runner's applications and of related ones.
+    agents: BTreeMap<UnitName, AgentName>,
 }
 
 impl NeighbourFacts {
@@ -57,31 +70,49 @@ impl NeighbourFacts {
         self.ingress.rules(unit)
     }
 
-    /// Returns the units on this host that a workload may mean, in the order in which they are asked. `addresses` are those of
-    /// the host, which stand for each unit that has the port open.
+    /// Returns the agent that runs a unit, if this agent's units may know of it.
+    pub(super) fn agent_of(&self, unit: &UnitName) -> Option<&AgentName> {
+        self.told.agents.get(unit)
+    }
+
+    /// Returns the units that a workload on the agent `own` may mean. `addresses` are those of this host, which stand for each
+    /// unit that has the port open.
     pub(super) fn meant(
         &self,
-        asking: &UnitName,
+        (own, asking): (&AgentName, &UnitName),
         host: &str,
         port: u16,
         addresses: &[IpAddr],
         streams: &PodStreams,
-    ) -> Vec<UnitName> {
-        let Some(model) = &self.told.model else { return Vec::new() };
+    ) -> Meaning {
+        let Some(model) = &self.told.model else { return Meaning::default() };
+        let here = |here| Meaning { here, ..Meaning::default() };
+        let elsewhere = |unit: &UnitName| self.agent_of(unit).filter(|agent| *agent != own).cloned();
         match ConnectionTarget::read(host, model) {
-            Some(ConnectionTarget::Own) => vec![asking.clone()],
-            Some(ConnectionTarget::Unit(unit)) => vec![unit],
-            Some(ConnectionTarget::Application(application)) => streams.units_of(&application),
-            Some(ConnectionTarget::Address(address)) if addresses.contains(&address) => {
-                self.with_port(asking, port)
+            Some(ConnectionTarget::Own) => here(vec![asking.clone()]),
+            Some(ConnectionTarget::Unit(unit)) => match elsewhere(&unit) {
+                Some(agent) => Meaning { there: vec![(agent, unit)], ..Meaning::default() },
+                None => here(vec![unit]),
+            },
+            Some(ConnectionTarget::Application(application)) => {
+                let [first, last] = [0, u32::MAX].map(|number| UnitName::new(application.clone(), number));
+                let units = self.told.agents.range(first..=last).map(|(unit, _)| unit);
+                let there = units.filter_map(|unit| Some((elsewhere(unit)?, unit.clone()))).collect();
+                Meaning { here: streams.units_of(&application), there, address: None }
             }
-            Some(ConnectionTarget::Address(_)) | None => Vec::new(),
+            Some(ConnectionTarget::Address(address)) => {
+                let is_own = addresses.contains(&address);
+                let here = if is_own { self.with_port(asking, port) } else { Vec::new() };
+                let has_others = self.told.agents.values().any(|agent| agent != own);
+                Meaning { here, there: Vec::new(), address: has_others.then_some(address) }
+            }
+            None => Meaning::default(),
         }
     }
 
     /// Returns the units that have a port open, first those of other applications that are related to the asking unit's: a unit
     /// reads their addresses in relations.
-    fn with_port(&self, asking: &UnitName, port: u16) -> Vec<UnitName> {
+    pub(super) fn with_port(&self, asking: &UnitName, port: u16) -> Vec<UnitName> {
         let has = |opened: &OpenedPorts| {
             let ports = opened.range.ports();
             ports.is_some_and(|(of, first, last)| of == Transport::Tcp && (first..=last).contains(&port))
@@ -104,6 +135,7 @@ impl Told {
             match key {
                 ViewKey::Relation(id) => changed |= self.related.remove(id),
                 ViewKey::Machine(id) => changed |= self.ports.remove(id).is_some(),
+                ViewKey::Outline(unit) => changed |= self.agents.remove(unit).is_some(),
                 _ => {}
             }
         }
@@ -116,6 +148,12 @@ impl Told {
                 ViewEntity::Machine(machine) => {
                     let before = self.ports.insert(machine.id, machine.ports.clone());
                     changed |= before.as_ref() != Some(&machine.ports);
+                }
+                ViewEntity::Outline(UnitOutline { name, agent: Some(agent), .. }) => {
+                    changed |= self.agents.insert(name.clone(), agent.clone()).as_ref() != Some(agent);
+                }
+                ViewEntity::Outline(UnitOutline { name, agent: None, .. }) => {
+                    changed |= self.agents.remove(name).is_some();
                 }
                 _ => {}
             }

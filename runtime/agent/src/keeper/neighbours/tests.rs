@@ -1,22 +1,34 @@
 //! Calls between units, with a target whose pod the test plays.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    os::unix::net::UnixStream as Started,
+    time::Duration,
+};
 
+use futures_util::{FutureExt as _, future::BoxFuture};
+use parking_lot::Mutex;
 use periapt_host_api::{
-    MachineId, ModelUuid, RelationId,
+    MachineId, RelationId,
+    agent::AgentPlace,
     firewall::IngressRules,
-    pod::{DialOrder, PodStream},
+    pod::{DialOrder, OPENED, PodStream},
     ports::OpenedPorts,
     relation::{Endpoint, Role, Scope},
     settings::ModelConfig,
     status::Life,
     view::{MachineView, ModelView, RelationView, ViewEntity, ViewKey},
 };
-use tokio::{io::AsyncReadExt as _, time::timeout};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    time::timeout,
+};
 use uuid::Uuid;
 
 use super::*;
-use crate::keeper::tests::fake::frame;
+use crate::keeper::{controller::ControllerError, peers::AskWays, tests::fake::frame};
+
+mod hosts;
 
 /// The time for what happens at once on a machine that is not busy.
 const SOON: Duration = Duration::from_secs(30);
@@ -24,9 +36,21 @@ const SOON: Duration = Duration::from_secs(30);
 /// The address of the host.
 const HOST: &str = "10.0.0.1";
 
+const MODEL: ModelUuid = ModelUuid(Uuid::nil());
+
+/// The ways that the test tells.
+#[derive(Default)]
+struct ToldWays(Mutex<BTreeMap<AgentName, AgentPlace>>);
+
+impl AskWays for ToldWays {
+    fn ask(&self, _: ModelUuid) -> BoxFuture<'_, Result<BTreeMap<AgentName, AgentPlace>, ControllerError>> {
+        async { Ok(self.0.lock().clone()) }.boxed()
+    }
+}
+
 fn model() -> ViewEntity {
     ViewEntity::Model(ModelView {
-        uuid: ModelUuid(Uuid::nil()),
+        uuid: MODEL,
         name: "lab".parse().unwrap(),
         life: Life::Alive,
         config: ModelConfig::default(),
@@ -84,6 +108,12 @@ struct Stage {
 
 impl Stage {
     fn with(puts: Vec<ViewEntity>) -> Self {
+        let agent =
+            CallingAgent { name: "host".parse().unwrap(), addresses: vec![HOST.parse().unwrap()], peers: None };
+        Self::of(agent, Arc::default(), puts)
+    }
+
+    fn of(agent: CallingAgent, ways: Arc<ToldWays>, puts: Vec<ViewEntity>) -> Self {
         let (opened, streams) = mpsc::unbounded_channel();
         let pod = PodStreams::played(&"db/0".parse().unwrap(), move |target| {
             if target != PodStream::Port(5432) {
@@ -95,7 +125,7 @@ impl Stage {
             opened.send(UnixStream::from_std(theirs).unwrap()).map_err(|_| "nobody listens")?;
             Ok(ours)
         });
-        let neighbours = Arc::new(Neighbours::new(pod, vec![HOST.parse().unwrap()]));
+        let neighbours = Arc::new(Neighbours::new(MODEL, agent, pod, PeerWays::new(MODEL, ways)));
         neighbours.observe(&frame(None, 1, [vec![model()], puts].concat()));
         let (dials, dialled) = mpsc::channel(WAITING);
         tokio::spawn(Arc::clone(&neighbours).run(dialled));
@@ -194,7 +224,7 @@ async fn the_connections_of_a_unit_are_bounded() {
     held.clear();
     while stage.streams.try_recv().is_ok() {}
     let all_free = async {
-        while !stage.neighbours.connections.lock().is_empty() {
+        while !stage.neighbours.connections.are_free() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };

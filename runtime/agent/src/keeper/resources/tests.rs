@@ -12,8 +12,8 @@ use std::{
 };
 
 use periapt_host_api::{
-    Digest, ModelUuid, Refusal, Revision, StoreId, UnitName,
-    agent::{AgentAssignments, Register, RunnerAnswer, RunnerCommand},
+    AgentName, Digest, ModelUuid, Refusal, Revision, StoreId, UnitName,
+    agent::{AgentAssignments, AgentPlace, Register, RunnerAnswer, RunnerCommand},
     api::WatchPosition,
     command::{CommandResults, Commands},
     record::CharmRef,
@@ -63,6 +63,13 @@ impl Controller for Contents {
         _: Commands<RunnerCommand>,
     ) -> Result<CommandResults<RunnerAnswer>, ControllerError> {
         away()
+    }
+
+    async fn peers(
+        &self,
+        _model: ModelUuid,
+    ) -> Result<BTreeMap<AgentName, AgentPlace>, ControllerError> {
+        Err(ControllerError::Away("no agents here".to_owned()))
     }
 
     async fn secret(&self, _: ModelUuid, _: &UnitName, _: &SecretKey) -> Result<SecretData, ControllerError> {

@@ -12,8 +12,8 @@ use futures_util::{FutureExt as _, StreamExt as _, future::BoxFuture};
 use parking_lot::Mutex;
 use periapt_helper::RunnerPaths;
 use periapt_host_api::{
-    Digest, Incarnation, LeaderTerm, ModelUuid, Refusal, Revision, StoreId, Timestamp, UnitName,
-    agent::{AgentAssignments, Register, RunnerAnswer, RunnerCommand},
+    AgentName, Digest, Incarnation, LeaderTerm, ModelUuid, Refusal, Revision, StoreId, Timestamp, UnitName,
+    agent::{AgentAssignments, AgentPlace, Register, RunnerAnswer, RunnerCommand},
     api::WatchPosition,
     command::{CommandResult, CommandResults, Commands},
     record::{CharmRef, UnitRecord},
@@ -162,6 +162,13 @@ impl Controller for FakeController {
         let answer = Arc::clone(&self.answer.lock());
         let results = answer(&commands)?.into_iter().map(CommandResult::from).collect();
         Ok(CommandResults { results, revision: Revision(100) })
+    }
+
+    async fn peers(
+        &self,
+        _model: ModelUuid,
+    ) -> Result<BTreeMap<AgentName, AgentPlace>, ControllerError> {
+        Err(ControllerError::Away("no agents here".to_owned()))
     }
 
     async fn secret(
@@ -325,6 +332,7 @@ impl Scene {
             images: None,
             ingress: IngressHost::new([], []),
             own_addresses: Vec::new(),
+            peers: None,
             hook_capacity: HookCapacity::default(),
             timeline: Timeline::new(Timestamp::now(), BootTime::now().0),
             idle_after: Duration::from_secs(60),
