@@ -33,6 +33,7 @@ mod later;
 mod migrating;
 mod mistakes;
 mod moving;
+mod neighbours;
 mod networks;
 mod outputs;
 mod python;
