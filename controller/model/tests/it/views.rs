@@ -87,7 +87,10 @@ fn an_agent_is_told_the_ways_to_agents_with_units_that_its_own_may_reach() {
     let place = |world: &World, agent: &str| {
         let host = &world.root.agent(&agent.parse().unwrap()).unwrap().host;
         let addresses = host.addresses.clone();
-        (agent.parse().unwrap(), AgentPlace { addresses, port: host.peer_port, key: Digest::of(agent.as_bytes()) })
+        (
+            agent.parse().unwrap(),
+            AgentPlace { addresses, port: host.peer_port, key: Digest::of(agent.as_bytes()) },
+        )
     };
     assert_eq!(told(&world, "a1"), [place(&world, "a2")].into());
     let agent = "a2".parse().unwrap();

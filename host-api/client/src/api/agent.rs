@@ -6,7 +6,10 @@ use futures_util::{StreamExt as _, stream};
 use http::Method;
 use periapt_host_api::{
     AgentName, ModelUuid, Revision, UnitName,
-    agent::{AgentAssignments, AgentPlace, CertificateRequest, IssuedCertificate, Register, RunnerAnswer, RunnerCommand},
+    agent::{
+        AgentAssignments, AgentPlace, CertificateRequest, IssuedCertificate, Register, RunnerAnswer,
+        RunnerCommand,
+    },
     api::{Registered, WatchPosition},
     command::{CommandResults, Commands},
     secret::{SecretData, SecretKey},
@@ -105,7 +108,11 @@ impl Client {
     }
 
     /// Returns the ways to the other agents with units of a runner's applications and of related ones.
-    pub async fn peers(&self, agent: &AgentName, model: &ModelUuid) -> Result<BTreeMap<AgentName, AgentPlace>> {
+    pub async fn peers(
+        &self,
+        agent: &AgentName,
+        model: &ModelUuid,
+    ) -> Result<BTreeMap<AgentName, AgentPlace>> {
         self.get(format!("/v1/agents/{agent}/models/{model}/peers")).value().await
     }
 

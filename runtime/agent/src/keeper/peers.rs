@@ -67,7 +67,10 @@ pub(crate) struct Peers {
 }
 
 /// The place of a connection that has not said yet what it wants.
-struct Beginning(#[expect(dead_code, reason = "held until the connection has said it")] (OwnedSemaphorePermit, Place<IpAddr>));
+struct Beginning(
+    #[expect(dead_code, reason = "held until the connection has said it")]
+    (OwnedSemaphorePermit, Place<IpAddr>),
+);
 
 impl Peers {
     /// Creates the connections of an agent, which has none yet.

@@ -143,7 +143,8 @@ impl World {
             ("b/1", Life::Dying, WorkloadStatus::Active),
             ("b/2", Life::Dead, WorkloadStatus::Active),
         ] {
-            let outline = UnitOutline { name: unit(name), life, workload_status: status(shown, name), agent: None };
+            let outline =
+                UnitOutline { name: unit(name), life, workload_status: status(shown, name), agent: None };
             view.outlines.insert(unit(name), outline);
         }
         view.relations.insert(DB, relation(DB, &[("b", "server", "mysql"), ("a", "db", "mysql")]));

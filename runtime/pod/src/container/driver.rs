@@ -3,7 +3,10 @@
 use std::{
     collections::BTreeSet,
     io,
-    os::{fd::AsFd as _, unix::net::UnixStream},
+    os::{
+        fd::{AsFd as _, OwnedFd},
+        unix::net::UnixStream,
+    },
     path::PathBuf,
     sync::mpsc::{Receiver, Sender, channel},
     time::{Duration, Instant},
@@ -11,6 +14,7 @@ use std::{
 
 use periapt_pebble::{ProcessId, Signal, Spawn, Stdio};
 use rustix::process::{Pid, WaitOptions, kill_process, waitpid};
+use tokio::sync::mpsc::UnboundedSender;
 
 use super::wire::{FromInit, NewProcess, ToInit, receive, send};
 use crate::driver::{Driver, Streams};
@@ -30,6 +34,10 @@ pub(super) struct Namespaces {
     socket: UnixStream,
     init: Pid,
     reader: Option<UnixStream>,
+    /// The socket on which the gate calls other units, until it is taken.
+    calls: Option<OwnedFd>,
+    /// The one that took it, which reads it for as long as this lives.
+    calls_taken: Option<UnboundedSender<OwnedFd>>,
     answers: (Sender<Answer>, Receiver<Answer>),
     ends: (Sender<End>, Receiver<End>),
     running: BTreeSet<ProcessId>,
@@ -44,14 +52,16 @@ type Answer = (u64, Result<(), String>);
 type End = (ProcessId, i32);
 
 impl Namespaces {
-    /// Creates the driver for an init that is this process's child.
-    pub(super) fn new(socket: UnixStream, init: Pid) -> io::Result<Self> {
+    /// Creates the driver for an init that is this process's child. On `calls`, the container's gate calls other units.
+    pub(super) fn new(socket: UnixStream, init: Pid, calls: Option<OwnedFd>) -> io::Result<Self> {
         let reader = Some(socket.try_clone()?);
         let (answers, ends) = (channel(), channel());
         Ok(Self {
             socket,
             init,
             reader,
+            calls,
+            calls_taken: None,
             answers,
             ends,
             running: BTreeSet::new(),
@@ -89,6 +99,14 @@ impl Namespaces {
 }
 
 impl Driver for Namespaces {
+    fn call_by(&mut self, sockets: UnboundedSender<OwnedFd>) {
+        if let Some(calls) = self.calls.take() {
+            // Without a receiver, nobody serves calls.
+            let _ = sockets.send(calls);
+            self.calls_taken = Some(sockets);
+        }
+    }
+
     fn create(&mut self) -> io::Result<()> {
         Ok(())
     }

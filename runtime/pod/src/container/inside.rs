@@ -16,6 +16,7 @@ use super::{
     calls,
     driver::Namespaces,
     gap::Gap,
+    gate::Gate,
     init,
     order::{Line, Order},
     owners, privileges, stage, syscalls,
@@ -60,6 +61,7 @@ pub fn run_contained(order: &str) -> ExitCode {
 struct Container {
     init: Pid,
     socket: UnixStream,
+    gate: Option<Gate>,
     gaps: Vec<Gap>,
 }
 
@@ -77,7 +79,11 @@ fn set_up(order: &Order, control: &UnixStream) -> Result<Container, String> {
         return Err("the guard has ended".to_owned());
     }
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
-    let mut gaps = stage::build(order)?;
+    calls::switch_loopback_on()
+        .map_err(|error| format!("cannot switch the loopback interface on: {error}"))?;
+    let gate = order.keeper.and_then(|_| gate());
+    let resolv = if gate.is_some() { Gate::resolv() } else { order.resolv.clone() };
+    let mut gaps = stage::build(order, &resolv)?;
     let (socket, theirs) = UnixStream::pair().map_err(failed("connect to the init"))?;
     let Some(init) = calls::fork_as_init().map_err(failed("start the init"))? else {
         init::run(order, &theirs);
@@ -116,12 +122,24 @@ fn set_up(order: &Order, control: &UnixStream) -> Result<Container, String> {
     if let Some(table) = order.owners {
         owners::apply(calls::inherited(table).map_err(|error| error.to_string())?)?;
     }
-    Ok(Container { init, socket, gaps })
+    Ok(Container { init, socket, gate, gaps })
+}
+
+/// Returns the way of workloads to other units; none on a host that cannot give it, whose containers run all the same.
+fn gate() -> Option<Gate> {
+    let opened = Gate::open().inspect_err(|error| {
+        tracing::warn!(
+            "workloads in this container cannot call other units: {error}; it needs nf_tables with redirection"
+        );
+    });
+    opened.ok()
 }
 
 fn run(order: &Order, container: Container, control: &mut UnixStream) -> Result<ExitCode, String> {
-    let Container { init, socket, gaps } = container;
-    let driver = Namespaces::new(socket, init).map_err(|error| error.to_string())?;
+    let Container { init, socket, gate, gaps } = container;
+    let (calls, taken) = UnixStream::pair().map_err(|error| error.to_string())?;
+    let taken = gate.is_some().then(|| taken.into());
+    let driver = Namespaces::new(socket, init, taken).map_err(|error| error.to_string())?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .max_blocking_threads(BLOCKING_THREADS)
@@ -144,6 +162,13 @@ fn run(order: &Order, container: Container, control: &mut UnixStream) -> Result<
             term.recv().await;
             stop.cancel();
         });
+        if let Some(gate) = gate {
+            tokio::spawn(async move {
+                if let Err(error) = gate.serve(calls.into()).await {
+                    tracing::error!("workloads cannot call other units: {error}");
+                }
+            });
+        }
         let search_path = order.environment.get("PATH").map_or(SEARCH_PATH, String::as_str).to_owned();
         let served = Served {
             listeners,

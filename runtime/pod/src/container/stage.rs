@@ -79,9 +79,10 @@ const READ_ONLY: [&CStr; 5] =
 
 const OWN: c_ulong = MS_NOSUID | MS_NODEV;
 
-/// Makes the root of the container below `/tmp/root`, the current directory being `/tmp`. `/proc` is the init's to
+/// Makes the root of the container below `/tmp/root`, the current directory being `/tmp`, with this content of
+/// `/etc/resolv.conf`. `/proc` is the init's to
 /// mount. Returns what is missing.
-pub(super) fn build(order: &Order) -> Result<Vec<Gap>, String> {
+pub(super) fn build(order: &Order, resolv: &str) -> Result<Vec<Gap>, String> {
     // Changes of mounts stay in this namespace.
     Mount { flags: MS_REC | MS_PRIVATE, ..Mount::default() }.at(c"/").map_err(failed("anything"))?;
     // Before the stage covers `/tmp`, where they may be.
@@ -120,15 +121,13 @@ pub(super) fn build(order: &Order) -> Result<Vec<Gap>, String> {
         own_directory(&root, name)?;
     }
     devices(order)?;
-    files(order, &root)?;
+    files(order, resolv, &root)?;
     for (mount, tree) in order.mounts.iter().zip(mounts) {
         let target = place_for(&root, &mount.target)?;
         calls::attach(tree.as_fd(), target.as_fd()).map_err(|error| {
             format!("cannot mount a directory at the container's {}: {error}", mount.target)
         })?;
     }
-    calls::switch_loopback_on()
-        .map_err(|error| format!("cannot switch the loopback interface on: {error}"))?;
     rustix::system::sethostname(order.host_name.as_bytes())
         .map_err(|error| format!("cannot set the host's name: {error}"))?;
     Ok(system().err().into_iter().collect())
@@ -249,10 +248,10 @@ fn devices(order: &Order) -> Result<(), String> {
 }
 
 /// Writes the files about the host and its network, in the place of the image's.
-fn files(order: &Order, root: &OwnedFd) -> Result<(), String> {
+fn files(order: &Order, resolv: &str, root: &OwnedFd) -> Result<(), String> {
     let etc = own_directory(root, "etc")?;
     let name = format!("{}\n", order.host_name);
-    for (file, content) in [("hosts", &order.hosts), ("resolv.conf", &order.resolv), ("hostname", &name)] {
+    for (file, content) in [("hosts", order.hosts.as_str()), ("resolv.conf", resolv), ("hostname", &name)] {
         let failed = |error: io::Error| format!("cannot write the container's /etc/{file}: {error}");
         match unlinkat(&etc, file, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => {}

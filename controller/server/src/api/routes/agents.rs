@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use http::Method;
 use periapt_host_api::{
     AgentName,
-    agent::{AgentAssignments, AgentPlace, CertificateRequest, IssuedCertificate, Register, RunnerAnswer, RunnerCommand},
+    agent::{
+        AgentAssignments, AgentPlace, CertificateRequest, IssuedCertificate, Register, RunnerAnswer,
+        RunnerCommand,
+    },
     api::Registered,
     command::{CommandResults, Commands},
     secret::SecretData,

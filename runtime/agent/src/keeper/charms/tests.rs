@@ -70,10 +70,7 @@ impl Controller for Archives {
         away()
     }
 
-    async fn peers(
-        &self,
-        _model: ModelUuid,
-    ) -> Result<BTreeMap<AgentName, AgentPlace>, ControllerError> {
+    async fn peers(&self, _model: ModelUuid) -> Result<BTreeMap<AgentName, AgentPlace>, ControllerError> {
         Err(ControllerError::Away("no agents here".to_owned()))
     }
 

@@ -42,7 +42,8 @@ impl Neighbours {
         let count = |direction: &'static str, bytes| metrics().connection_bytes.add(&[direction], bytes);
         let (received, sent) = (|bytes| count("received", bytes), |bytes| count("sent", bytes));
         let mut facts = self.facts.subscribe();
-        let (from, agent, order, target) = (call.from, call.agent.clone(), call.order.clone(), opened.target.clone());
+        let (from, agent, order, target) =
+            (call.from, call.agent.clone(), call.order.clone(), opened.target.clone());
         let barred = facts.wait_for(|facts| {
             !runs(facts, &agent, &order.from)
                 || Self::admit(facts, (&order.from, from), &target, order.port).is_err()

@@ -1,12 +1,6 @@
 //! Calls of workloads on this host.
 
-use std::{
-    io,
-    net::IpAddr,
-    os::unix::net::UnixStream as Started,
-    sync::Arc,
-    time::Duration,
-};
+use std::{io, net::IpAddr, os::unix::net::UnixStream as Started, sync::Arc, time::Duration};
 
 use periapt_host_api::{
     AgentName, UnitName,
@@ -50,7 +44,9 @@ impl Neighbours {
         stream.set_nonblocking(true)?;
         let mut stream = UnixStream::from_std(stream)?;
         let late = |_| Err(CallRefused::Unanswered("nobody answers in time".to_owned()));
-        let (mut other, _place) = match timeout(OPENS_WITHIN, self.open(&unit, &order)).await.unwrap_or_else(late)
+        let (mut other, _place) = match timeout(OPENS_WITHIN, self.open(&unit, &order))
+            .await
+            .unwrap_or_else(late)
         {
             Ok(opened) => opened,
             Err(refused) => {
@@ -140,7 +136,10 @@ impl Neighbours {
             return Vec::new();
         }
         let is_there = |place: &AgentPlace| {
-            place.addresses.iter().any(|text| text.parse().is_ok_and(|at: IpAddr| at.to_canonical() == address))
+            place
+                .addresses
+                .iter()
+                .any(|text| text.parse().is_ok_and(|at: IpAddr| at.to_canonical() == address))
         };
         let mut ways = self.ways.recent().await;
         if !ways.values().any(is_there) {

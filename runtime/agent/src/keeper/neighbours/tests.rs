@@ -108,8 +108,11 @@ struct Stage {
 
 impl Stage {
     fn with(puts: Vec<ViewEntity>) -> Self {
-        let agent =
-            CallingAgent { name: "host".parse().unwrap(), addresses: vec![HOST.parse().unwrap()], peers: None };
+        let agent = CallingAgent {
+            name: "host".parse().unwrap(),
+            addresses: vec![HOST.parse().unwrap()],
+            peers: None,
+        };
         Self::of(agent, Arc::default(), puts)
     }
 

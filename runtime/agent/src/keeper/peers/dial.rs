@@ -85,7 +85,9 @@ impl Peers {
         match timeout(ANSWERS_WITHIN, answer).await.unwrap_or_else(|late| Err(late.into())) {
             Ok(OPENED) => Ok(DialledStream { stream, _bound: permit }),
             Ok(_) => Err(DialError::Refused(agent.clone())),
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Err(DialError::Refused(agent.clone())),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                Err(DialError::Refused(agent.clone()))
+            }
             Err(error) => Err(unreachable(error)),
         }
     }

@@ -49,7 +49,9 @@ impl PeerListener {
         let mut bound = bind(addresses, port.unwrap_or(DEFAULT_PEER_PORT));
         for attempt in 0..ATTEMPTS {
             match bound {
-                Err((address, error)) if error.kind() == io::ErrorKind::AddrInUse && port.unwrap_or(0) == 0 => {
+                Err((address, error))
+                    if error.kind() == io::ErrorKind::AddrInUse && port.unwrap_or(0) == 0 =>
+                {
                     if attempt == 0 {
                         tracing::info!(%address, "the port for other agents is taken: the agent takes a free one");
                     }

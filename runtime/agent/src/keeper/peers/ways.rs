@@ -30,11 +30,17 @@ pub(crate) type Ways = Arc<BTreeMap<AgentName, AgentPlace>>;
 /// A source of the ways to the other agents of a model.
 pub(crate) trait AskWays: Send + Sync {
     /// Asks for the present ways.
-    fn ask(&self, model: ModelUuid) -> BoxFuture<'_, Result<BTreeMap<AgentName, AgentPlace>, ControllerError>>;
+    fn ask(
+        &self,
+        model: ModelUuid,
+    ) -> BoxFuture<'_, Result<BTreeMap<AgentName, AgentPlace>, ControllerError>>;
 }
 
 impl<C: Controller> AskWays for C {
-    fn ask(&self, model: ModelUuid) -> BoxFuture<'_, Result<BTreeMap<AgentName, AgentPlace>, ControllerError>> {
+    fn ask(
+        &self,
+        model: ModelUuid,
+    ) -> BoxFuture<'_, Result<BTreeMap<AgentName, AgentPlace>, ControllerError>> {
         self.peers(model).boxed()
     }
 }
@@ -92,7 +98,9 @@ impl PeerWays {
             Ok(Err(error)) => {
                 tracing::info!(model = %self.model, %error, "the controller does not tell the ways to other agents");
             }
-            Err(_) => tracing::info!(model = %self.model, "the controller does not answer where other agents are"),
+            Err(_) => {
+                tracing::info!(model = %self.model, "the controller does not answer where other agents are")
+            }
         }
     }
 }

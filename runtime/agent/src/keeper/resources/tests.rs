@@ -65,10 +65,7 @@ impl Controller for Contents {
         away()
     }
 
-    async fn peers(
-        &self,
-        _model: ModelUuid,
-    ) -> Result<BTreeMap<AgentName, AgentPlace>, ControllerError> {
+    async fn peers(&self, _model: ModelUuid) -> Result<BTreeMap<AgentName, AgentPlace>, ControllerError> {
         Err(ControllerError::Away("no agents here".to_owned()))
     }
 

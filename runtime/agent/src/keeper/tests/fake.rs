@@ -164,10 +164,7 @@ impl Controller for FakeController {
         Ok(CommandResults { results, revision: Revision(100) })
     }
 
-    async fn peers(
-        &self,
-        _model: ModelUuid,
-    ) -> Result<BTreeMap<AgentName, AgentPlace>, ControllerError> {
+    async fn peers(&self, _model: ModelUuid) -> Result<BTreeMap<AgentName, AgentPlace>, ControllerError> {
         Err(ControllerError::Away("no agents here".to_owned()))
     }
 

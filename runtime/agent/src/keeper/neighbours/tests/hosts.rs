@@ -52,11 +52,8 @@ impl Host {
         let joined = Joined::new(authority, name);
         let address: IpAddr = address.parse().unwrap();
         let listener = PeerListener::bind(&[address], Some(0)).unwrap().unwrap();
-        let place = AgentPlace {
-            addresses: vec![address.to_string()],
-            port: Some(listener.port()),
-            key: joined.key,
-        };
+        let place =
+            AgentPlace { addresses: vec![address.to_string()], port: Some(listener.port()), key: joined.key };
         let peers = Arc::new(Peers::new(joined.tls));
         let server = tokio::spawn(listener.serve(&peers).unwrap());
         let agent = CallingAgent {
@@ -81,7 +78,12 @@ impl Host {
     }
 
     /// Dials `db/0` at another host in the name of a unit, whatever this host runs.
-    async fn dials(&self, to: &Host, from: &str, change: impl FnOnce(&mut PeerOrder)) -> Result<(), DialError> {
+    async fn dials(
+        &self,
+        to: &Host,
+        from: &str,
+        change: impl FnOnce(&mut PeerOrder),
+    ) -> Result<(), DialError> {
         let to_unit = PeerTarget::Unit("db/0".parse().unwrap());
         let mut order = PeerOrder { model: MODEL, from: from.parse().unwrap(), to: to_unit, port: 5432 };
         change(&mut order);
@@ -155,7 +157,8 @@ async fn related_units_on_two_hosts_reach_each_other_by_each_name() {
 async fn an_agent_speaks_for_the_units_that_it_runs_and_for_no_others() {
     let (authority, app, mut db) = two_hosts();
     app.dials(&db, "app/0", |_| {}).await.unwrap();
-    let refused = |result: Result<(), DialError>| assert!(matches!(result, Err(DialError::Refused(_))), "{result:?}");
+    let refused =
+        |result: Result<(), DialError>| assert!(matches!(result, Err(DialError::Refused(_))), "{result:?}");
     refused(app.dials(&db, "db/0", |_| {}).await);
     refused(app.dials(&db, "app/1", |_| {}).await);
     refused(app.dials(&db, "other/0", |_| {}).await);
@@ -173,7 +176,8 @@ async fn an_agent_speaks_for_the_units_that_it_runs_and_for_no_others() {
     tokio::time::sleep(Duration::from_millis(1_100)).await;
     other.dials(&db, "app/0", |_| {}).await.unwrap();
     // An agent that a caller does not expect at an address gets nothing.
-    let elsewhere = AgentPlace { port: other.place.port, addresses: vec!["127.0.2.4".into()], ..db.place.clone() };
+    let elsewhere =
+        AgentPlace { port: other.place.port, addresses: vec!["127.0.2.4".into()], ..db.place.clone() };
     let order = PeerOrder { model: MODEL, from: "app/0".parse().unwrap(), to: PeerTarget::Host, port: 1 };
     let dialled = app.peers.dial(&"db".parse().unwrap(), &elsewhere, &order).await.map(|_| ());
     assert!(matches!(dialled, Err(DialError::Unreachable { .. })), "{dialled:?}");

@@ -1,0 +1,63 @@
+//! The gate of a container: the way of its workloads to other units.
+//!
+//! The container's network has the loopback alone, to which all addresses lead. The kernel redirects each connection to
+//! another address than the loopback's to a socket of the pod's process, which asks the keeper for it by the address. A
+//! name gets an address of its own when it is looked up, by which the gate knows it again. Nothing of this needs a right
+//! over the host: the network is the container's.
+
+use std::{
+    io,
+    net::{Ipv4Addr, TcpListener, UdpSocket},
+    os::{fd::OwnedFd, unix::net::UnixStream},
+    sync::{Arc, Mutex},
+};
+
+mod connections;
+mod kernel;
+mod names;
+
+use names::HostNames;
+
+/// The address of the name server in `/etc/resolv.conf`. Like those of names, it is of a range for tests of networks that no
+/// host has (RFC 2544).
+const NAME_SERVER: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
+
+/// The sockets to which the kernel redirects what leaves the loopback.
+#[derive(Debug)]
+pub(super) struct Gate {
+    connections: TcpListener,
+    questions: UdpSocket,
+}
+
+impl Gate {
+    /// Opens the gate of this process's network, of which it must be root.
+    ///
+    /// # Errors
+    /// The kernel cannot redirect.
+    pub(super) fn open() -> io::Result<Self> {
+        let connections = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let questions = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
+        kernel::redirect(connections.local_addr()?.port(), questions.local_addr()?.port())?;
+        Ok(Self { connections, questions })
+    }
+
+    /// Returns the content of `/etc/resolv.conf`.
+    pub(super) fn resolv() -> String {
+        format!("nameserver {NAME_SERVER}\noptions timeout:5 attempts:2\n")
+    }
+
+    /// Takes connections and answers questions for names, for as long as it runs. Calls go to the keeper by a socket whose
+    /// other end the pod reads.
+    pub(super) async fn serve(self, calls: OwnedFd) -> io::Result<()> {
+        let calls = UnixStream::from(calls);
+        calls.set_nonblocking(true)?;
+        self.connections.set_nonblocking(true)?;
+        self.questions.set_nonblocking(true)?;
+        let calls = Arc::new(tokio::net::UnixStream::from_std(calls)?);
+        let connections = tokio::net::TcpListener::from_std(self.connections)?;
+        let questions = tokio::net::UdpSocket::from_std(self.questions)?;
+        let names = Arc::new(Mutex::new(HostNames::default()));
+        tokio::join!(names::answer(questions, &names), connections::take(connections, &names, calls));
+        Ok(())
+    }
+}

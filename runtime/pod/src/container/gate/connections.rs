@@ -1,0 +1,96 @@
+//! Connections of workloads, which the kernel has redirected.
+
+use std::{
+    io,
+    net::SocketAddrV4,
+    os::{fd::AsFd as _, unix::net::UnixStream as Started},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use periapt_helper::send_beside;
+use periapt_host_api::pod::{DialOrder, OPENED};
+use rustix::net::sockopt::ip_original_dst;
+use tokio::{
+    io::{AsyncReadExt as _, Interest, copy_bidirectional},
+    net::{TcpListener, TcpStream, UnixStream},
+    sync::Semaphore,
+    time::{sleep, timeout},
+};
+
+use super::names::HostNames;
+
+/// The connections at a time. The keeper has as many for one unit; further ones wait.
+const MAX_CONNECTIONS: usize = 64;
+
+/// The time for the keeper's answer: somewhat more than it gives itself.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(35);
+
+/// The pause after a connection could not be accepted.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Takes connections for as long as it runs.
+pub(super) async fn take(listener: TcpListener, names: &Arc<Mutex<HostNames>>, calls: Arc<UnixStream>) {
+    let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    loop {
+        let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let (names, calls) = (Arc::clone(names), Arc::clone(&calls));
+                tokio::spawn(async move {
+                    if let Err(error) = lead(stream, &names, &calls).await {
+                        tracing::debug!("a workload's connection leads nowhere: {error}");
+                    }
+                    drop(permit);
+                });
+            }
+            Err(error) => {
+                tracing::warn!("a workload's connection could not be accepted: {error}");
+                sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+/// Leads a connection to where its workload meant it to go, or resets it.
+async fn lead(mut stream: TcpStream, names: &Mutex<HostNames>, calls: &UnixStream) -> io::Result<()> {
+    let led = async {
+        let order = target(ip_original_dst(&stream)?, names)?;
+        let mut other = ask(&order, calls).await?;
+        copy_bidirectional(&mut stream, &mut other).await.map(|_| ())
+    };
+    let led = led.await;
+    if led.is_err() {
+        // Without it, the workload sees an end in order.
+        let _ = stream.set_zero_linger();
+    }
+    led
+}
+
+fn target(address: SocketAddrV4, names: &Mutex<HostNames>) -> io::Result<DialOrder> {
+    if address.ip().is_loopback() {
+        return Err(io::Error::other("it was not redirected"));
+    }
+    let names = names.lock().unwrap_or_else(PoisonError::into_inner);
+    let host = names.host(*address.ip()).ok_or_else(|| io::Error::other("no name has the address"))?;
+    Ok(DialOrder { host, port: address.port() })
+}
+
+/// Asks the keeper for a connection.
+async fn ask(order: &DialOrder, calls: &UnixStream) -> io::Result<UnixStream> {
+    let (ours, theirs) = Started::pair()?;
+    ours.set_nonblocking(true)?;
+    let mut ours = UnixStream::from_std(ours)?;
+    let mut line = serde_json::to_vec(order)?;
+    line.push(b'\n');
+    let send = || send_beside(calls, &line, theirs.as_fd());
+    // As few bytes are sent wholly or not at all.
+    if calls.async_io(Interest::WRITABLE, send).await? != line.len() {
+        return Err(io::ErrorKind::WriteZero.into());
+    }
+    drop(theirs);
+    match timeout(ANSWERS_WITHIN, ours.read_u8()).await.unwrap_or_else(|late| Err(late.into()))? {
+        OPENED => Ok(ours),
+        _ => Err(io::ErrorKind::ConnectionRefused.into()),
+    }
+}
