@@ -22,6 +22,7 @@ use crate::{
     join::{JoinTerms, admit},
     log_args::LogArgs,
     process::{Detached, Ended, ProcessId, Started},
+    workload_args::WorkloadArgs,
 };
 
 /// The longest start of a service: it may read a large store from the disk.
@@ -80,7 +81,7 @@ pub(crate) async fn start_controller(
 /// Starts this machine's agent, and waits until it has registered. It may join again, in case that it lost its key or the
 /// controller has a new authority.
 pub(crate) async fn start_agent(
-    name: &AgentName,
+    (name, workloads): (&AgentName, &WorkloadArgs),
     directory: &ControllerDir,
     listen: SocketAddr,
     record: impl FnOnce(&ProcessId) -> Result<()>,
@@ -94,6 +95,7 @@ pub(crate) async fn start_agent(
         words(["agent", "run", "--controller", &url, "--name", name.as_str(), "--data"]);
     arguments.push(directory.agent().into());
     arguments.extend(["--token-file".into(), token.clone().into()]);
+    arguments.extend(workloads.words());
     arguments.extend(["--detach".into(), log.clone().into()]);
     let agent = Detached { what: "agent", arguments, log: &log, timeout: STARTS_WITHIN };
     let started = agent.start(record).await;

@@ -120,6 +120,11 @@ pub(crate) fn environment_of_processes(format: Option<LogFormat>) -> Vec<(OsStri
     given(LOG_VARIABLE).into_iter().chain(format).chain(spans).collect()
 }
 
+/// Returns the environment of a process that logs nothing.
+pub(crate) fn silent_environment() -> Vec<(OsString, OsString)> {
+    vec![(LOG_VARIABLE.into(), "off".into())]
+}
+
 fn format(process: Process) -> LogFormat {
     let chosen = match process {
         Process::Service(service) => service.log_format,

@@ -1,5 +1,6 @@
 //! `periapt`: the one binary. Client commands, the controller, the agent, and `pack`.
 
+mod agent_program;
 mod args;
 mod blobs_args;
 mod commands;
@@ -31,6 +32,7 @@ mod service;
 mod tls;
 mod unsupported;
 mod upload;
+mod workload_args;
 
 use std::process::ExitCode;
 

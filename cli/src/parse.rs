@@ -4,6 +4,7 @@ pub(crate) mod base;
 pub(crate) mod bindings;
 pub(crate) mod cloud;
 pub(crate) mod constraints;
+pub(crate) mod container;
 pub(crate) mod credential;
 pub(crate) mod duration;
 pub(crate) mod offer;

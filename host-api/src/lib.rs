@@ -23,7 +23,8 @@ pub use model::{
     bundle, cloud, connections, firewall, network, offer, ports, relation, resource, secret, ssh_key, storage,
 };
 pub use protocol::{
-    agent, api, backup, command, logs, member, migration, pod, problem, program, status, timing, trace, view,
+    agent, api, backup, command, container, logs, member, migration, pod, problem, program, status, timing,
+    trace, view, workload_log,
 };
 pub use values::{
     duration, excerpt, glob, hash, id, level, name, rule, size, truth, unit_map, version, yaml,

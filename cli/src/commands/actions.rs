@@ -6,6 +6,7 @@ mod follow;
 mod list;
 mod operations;
 mod parameters;
+mod restart;
 mod run;
 mod show;
 mod shown;
@@ -21,6 +22,7 @@ verbs! {
         show::ShowAction,
         run::Run,
         exec::Exec,
+        restart::Restart,
         operations::Operations,
         operations::ShowOperation,
         task::ShowTask,

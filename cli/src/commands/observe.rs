@@ -3,6 +3,7 @@
 mod cancel_event;
 mod debug_log;
 mod hooks;
+mod logs;
 mod outcome;
 mod resolved;
 mod show_application;
@@ -24,6 +25,7 @@ verbs! {
         hooks::Hooks,
         usage::Usage,
         debug_log::DebugLog,
+        logs::Logs,
         wait_for::WaitFor,
         resolved::Resolved,
         cancel_event::CancelEvent,

@@ -23,6 +23,7 @@ use crate::{
     issuer::IssuerArgs,
     log_args::LogArgs,
     process::ProcessId,
+    workload_args::WorkloadArgs,
 };
 
 /// The version of the file's form. A later one is refused rather than misread.
@@ -162,6 +163,9 @@ pub(crate) struct LocalAgent {
     pub(crate) name: AgentName,
     /// Its keeper.
     pub(crate) process: ProcessId,
+    /// Its options about the software beside units.
+    #[serde(default, skip_serializing_if = "WorkloadArgs::are_none")]
+    pub(crate) workloads: WorkloadArgs,
 }
 
 impl Default for ClientData {

@@ -37,6 +37,7 @@ pub(crate) fn render(status: &FullStatus, sections: &[Section]) -> Text {
         consumed(status),
         applications(status),
         units(status),
+        workload_problems(status),
         machines(&status.machines),
         offers(status),
     ];
@@ -203,6 +204,22 @@ fn unit_row(table: &mut Table, name: &str, unit: &UnitStatus, indent: &str) {
     ]);
 }
 
+/// Draws the containers, services and checks that are down, and the ports that are taken.
+fn workload_problems(status: &FullStatus) -> Table {
+    let mut table = Table::new(["Unit", "Workload problem"]);
+    for application in status.applications.values() {
+        for (name, unit) in in_order(&application.units) {
+            let below = in_order(&unit.subordinates);
+            for (name, unit) in [(name, unit)].into_iter().chain(below) {
+                for problem in &unit.workload_problems {
+                    table.row([name.into(), (problem.as_str(), TextStyle::Bad).into()]);
+                }
+            }
+        }
+    }
+    table
+}
+
 /// Returns the hook that an agent runs, from its message `running NAME hook`.
 fn doing(agent: &StatusText) -> Option<&str> {
     let text = agent.message.strip_prefix("running ").filter(|_| agent.current == "executing")?;
@@ -359,6 +376,18 @@ mod tests {
         machine.machine_status.message = "the disk is full".into();
         let text = drawn(&status, &[]);
         assert!(text.contains("the disk is full") && !text.contains("0123456789ab"), "{text}");
+    }
+
+    #[test]
+    fn what_is_wrong_with_workloads_has_a_table_of_its_own() {
+        let mut status = fixture::settled();
+        let units = status.applications.values_mut().flat_map(|application| application.units.values_mut());
+        for unit in units.take(1) {
+            unit.workload_problems = vec!["container web does not run: no image is attached".into()];
+        }
+        let text = drawn(&status, &[]);
+        let (_, after) = text.split_once("Workload problem\n").unwrap();
+        assert!(after.lines().next().unwrap().ends_with("no image is attached"), "{text}");
     }
 
     #[test]

@@ -68,6 +68,12 @@ pub(crate) fn runner_call(
             early::log(tx, &unit, now, (LogLevel::Warning, "periapt.workload"), &message);
             Ok(RunnerAnswer::Done)
         }
+        RunnerCommand::Workloads { unit, incarnation, report } => {
+            let unit = own_unit(tx, agent, unit)?;
+            require_incarnation(tx, agent, *incarnation)?;
+            unit::workloads::commit::report(tx, agent, &unit, report)?;
+            Ok(RunnerAnswer::Done)
+        }
     }
 }
 

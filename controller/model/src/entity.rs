@@ -41,6 +41,7 @@ pub use crate::storage::entity::Storage;
 pub use crate::unit::entity::{CommitMark, StatusRefreshes, Unit};
 pub use crate::unit::event::entity::PendingEvents;
 pub use crate::unit::state::entity::StateEntry;
+pub use crate::unit::workloads::entity::ReportedWorkloads;
 pub use crate::user::entity::{
     ModelGrant, OfferGrant, PasswordHash, Registration, Session, SessionKind, User,
 };

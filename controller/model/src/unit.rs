@@ -7,3 +7,4 @@ pub(crate) mod life;
 pub(crate) mod new;
 pub(crate) mod state;
 pub(crate) mod view;
+pub(crate) mod workloads;

@@ -39,6 +39,7 @@ mod streams;
 pub(crate) mod test_state;
 mod trace;
 mod users;
+mod workload_logs;
 
 pub use access::{RouteRight, access_document, route_rights};
 pub(crate) use blob::unavailable;

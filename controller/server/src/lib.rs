@@ -36,6 +36,7 @@ mod supervision;
 mod tasks;
 mod watch;
 mod workers;
+mod workload_logs;
 mod writer;
 
 pub use api::{RouteRight, access_document, openapi, route_rights};

@@ -111,6 +111,11 @@ impl Presence {
         (streams.changes, streams.open.keys().cloned().collect())
     }
 
+    /// Returns true if an agent has an open stream at this controller.
+    pub(crate) fn is_here(&self, agent: &AgentName) -> bool {
+        self.lock().open.contains_key(agent)
+    }
+
     /// Waits for a change.
     pub(crate) async fn changed(&self) {
         self.0.changed.notified().await;

@@ -31,6 +31,7 @@ use crate::{
     seal::SecretSealer,
     show::StatusSource,
     watch::Watches,
+    workload_logs::WorkloadLogs,
 };
 
 /// Declares the whole state, from which handlers extract parts by type (`State<Durable>`).
@@ -91,6 +92,8 @@ parts! {
     refusals: Refusals,
     /// The directory that backups are made of.
     backups: BackupSource,
+    /// The output of workloads that operators wait for.
+    workload_logs: WorkloadLogs,
 }
 
 /// The parts for streamed answers: watches, bounds on them, and their common end.

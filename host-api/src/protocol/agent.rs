@@ -16,11 +16,13 @@ pub use join::{
 pub use peer::{AgentPlace, MAX_ORDER_BYTES, PeerOrder, PeerTarget};
 
 use crate::{
-    ApplicationName, ContainerName, Digest, Incarnation, LeaderTerm, ModelUuid, Revision, StorageId, TagName,
-    UnitName,
+    ApplicationName, ContainerName, Digest, Incarnation, LeaderTerm, ModelUuid, RequestId, Revision,
+    StorageId, TagName, UnitName,
     commit::{EarlyItem, UnitCommit},
+    container::WorkloadsReport,
     network::HostInterface,
     program::{ProgramTarget, RunningProgram},
+    workload_log::WorkloadLogOrder,
 };
 
 /// The registration of an agent, which its keeper sends at each start.
@@ -83,6 +85,9 @@ pub struct AgentAssignments {
     /// The controller to which all models of the agent have moved: the agent goes on there, with the key that it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moved: Option<ControllerPlace>,
+    /// The orders of operators who wait for the output of workloads. One that is gone has ended.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub logs: BTreeMap<RequestId, WorkloadLogOrder>,
 }
 
 /// A controller, as its clients and agents reach it.
@@ -145,6 +150,15 @@ pub enum RunnerCommand {
         incarnation: Incarnation,
         /// The reason, for people.
         reason: String,
+    },
+    /// Reports the state of a unit's workloads, which replaces the one before.
+    Workloads {
+        /// The unit.
+        unit: UnitName,
+        /// The incarnation of the runner's attachment.
+        incarnation: Incarnation,
+        /// The state.
+        report: Box<WorkloadsReport>,
     },
 }
 

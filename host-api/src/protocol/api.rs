@@ -12,12 +12,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentName, ApplicationName, Digest, EndpointName, EventId, InterfaceName, MachineId, RelationId,
-    ResourceName, Revision, SpaceName, StoreId, Timestamp, UnitName,
+    AgentName, ApplicationName, ContainerName, Digest, EndpointName, EventId, InterfaceName, MachineId,
+    RelationId, ResourceName, Revision, SpaceName, StoreId, Timestamp, UnitName,
     budget::BudgetKey,
     charm::{OptionType, ResourceMeta},
     command::{Exposure, ResolveMode},
     constraints::Constraints,
+    container::{ContainerDetails, TakenPort},
     journal::JournalRecord,
     network::{Bindings, Subnet},
     pending::PendingEvent,
@@ -200,6 +201,12 @@ pub struct UnitDetails {
     pub relations: Vec<UnitRelation>,
     /// The newest hooks, the oldest of them first.
     pub journal: Vec<JournalRecord>,
+    /// The containers that the unit's charm declares.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub containers: BTreeMap<ContainerName, ContainerDetails>,
+    /// The open ports of the unit on which its agent cannot listen.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub taken_ports: Vec<TakenPort>,
 }
 
 /// One relation, as one unit sees it.

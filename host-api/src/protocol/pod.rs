@@ -8,7 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::notice::WorkloadNotice;
+use crate::{container::PodState, notice::WorkloadNotice};
 
 /// The first byte of a stream that leads to its target.
 pub const OPENED: u8 = 1;
@@ -87,6 +87,8 @@ pub enum PodReport {
         /// The notice.
         notice: WorkloadNotice,
     },
+    /// The state of services and checks has changed. It replaces the one before.
+    State(PodState),
 }
 
 impl PodReport {
@@ -123,6 +125,15 @@ mod tests {
     #[test]
     fn a_report_fits_whatever_a_service_wrote() {
         let report = PodReport::service_ended("s".repeat(255), &"\u{1}".repeat(100_000));
+        assert!(serde_json::to_vec(&report).unwrap().len() < MAX_REPORT_BYTES);
+        let named = |number: usize| crate::container::ServiceState {
+            name: format!("{number}{}", "\u{1}".repeat(255)),
+            startup: crate::container::ReportedStartup::Disabled,
+            current: crate::container::ServiceCurrent::Inactive,
+            restarts: u32::MAX,
+        };
+        let state = PodState { services: (0..200).map(named).collect(), ..PodState::default() };
+        let report = PodReport::State(state.bounded());
         assert!(serde_json::to_vec(&report).unwrap().len() < MAX_REPORT_BYTES);
         let report = PodReport::failed(&"\u{1}".repeat(100_000));
         assert!(serde_json::to_vec(&report).unwrap().len() < MAX_REPORT_BYTES);

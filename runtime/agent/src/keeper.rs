@@ -63,12 +63,14 @@ mod temporary;
 #[cfg(test)]
 mod tests;
 mod unconfirmed;
+mod workload_logs;
 mod workloads;
 
 pub use directories::DirectoryError;
 pub use identity::IdentityError;
 pub use leases_alone::LeaseKeeper;
 pub use probe::ControllerProbe;
+pub use workloads::try_containers;
 
 use charms::Charms;
 use compile::CompileHelper;
@@ -80,9 +82,10 @@ use ingress::IngressHost;
 use metrics_listener::MetricsListener;
 use model::{ModelKeeper, Shared};
 use peers::{PeerListener, Peers};
-use pods::{PodFiles, PodStarter};
+use pods::{PodFiles, PodStarter, PodStreams};
 use process::Processes;
 use replacement::Replacement;
+use workload_logs::LogOrders;
 
 /// The time for runners to end when the agent stops. Then the agent ends without them.
 const STOPS_WITHIN: Duration = Duration::from_secs(10);
@@ -335,7 +338,8 @@ impl AgentService {
         let (controller, name) = (shared.controller.clone(), self.options.name.clone());
         let replacement = Replacement::new(controller, name, self.options.programs.clone());
         let (models, ending) = (BTreeMap::new(), JoinSet::new());
-        let keeper = Keeper { shared, models, ending, state: self.state, replacement };
+        let logs = LogOrders::default();
+        let keeper = Keeper { shared, models, ending, state: self.state, replacement, logs };
         let mut keeper = pin!(keeper.run(self.register, stop.clone()));
         tokio::select! {
             ended = &mut keeper => ended,
@@ -394,6 +398,7 @@ struct Managed {
     wanted: watch::Sender<BTreeSet<Digest>>,
     ended: CancellationToken,
     task: JoinHandle<()>,
+    streams: PodStreams,
 }
 
 struct Keeper<C: Controller> {
@@ -403,6 +408,7 @@ struct Keeper<C: Controller> {
     ending: JoinSet<()>,
     state: watch::Sender<AgentState>,
     replacement: Replacement<C>,
+    logs: LogOrders,
 }
 
 impl<C: Controller> Keeper<C> {
@@ -421,7 +427,12 @@ impl<C: Controller> Keeper<C> {
                         self.clean_up(&next).await;
                     }
                     let (target, within) = (next.program.clone(), next.program_within);
+                    let orders = next.logs.clone();
                     self.assign(next);
+                    let models = &self.models;
+                    self.logs.follow(&self.shared.controller, orders, |order| {
+                        models.get(&order.model).map(|managed| managed.streams.clone())
+                    });
                     self.replacement.look(target.as_ref(), Duration::from_secs(within.into()));
                 }
                 prepared = self.replacement.prepared() => match prepared {
@@ -515,7 +526,8 @@ impl<C: Controller> Keeper<C> {
     fn manage(&self, model: ModelUuid, charms: BTreeSet<Digest>) -> Managed {
         let (wanted, ended) = (watch::Sender::new(charms), CancellationToken::new());
         let keeper = ModelKeeper::new(Arc::clone(&self.shared), model, wanted.subscribe(), ended.clone());
-        Managed { wanted, ended, task: tokio::spawn(keeper.run()) }
+        let streams = keeper.streams();
+        Managed { wanted, ended, task: tokio::spawn(keeper.run()), streams }
     }
 
     /// Fetches and compiles a charm before a unit requests it.

@@ -18,7 +18,8 @@ mod unpack;
 
 pub use helper::run_compile_helper;
 pub use keeper::{
-    AgentError, AgentService, AgentState, ControllerProbe, DirectoryError, Handle, IdentityError, LeaseKeeper,
+    AgentError, AgentService, AgentState, ControllerProbe, DirectoryError, Handle, IdentityError,
+    LeaseKeeper, try_containers,
 };
 pub use options::{
     ChildProgram, CompileLimits, ContainerDriver, HookCapacity, HostGaps, Options, PodDrivers, WorkloadDriver,

@@ -6,6 +6,7 @@ mod notices;
 mod read;
 mod requests;
 mod services;
+mod state;
 mod tasks;
 mod waiters;
 
@@ -67,6 +68,8 @@ pub struct Supervisor {
     last_process: u64,
     last_probe: u64,
     random: u64,
+    /// The number of changes of the shown state of services and checks.
+    state_changes: u64,
     ending: Option<Ending>,
 }
 
@@ -108,6 +111,7 @@ impl Supervisor {
             outputs: Vec::new(),
             last_process: 0,
             last_probe: 0,
+            state_changes: 0,
             ending: None,
         }
     }

@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use periapt_host_api::notice::WaitingNotices;
+use periapt_host_api::{container::PodState, notice::WaitingNotices};
 use periapt_pebble::{
     Exit, PodAnswer, PodCaller, PodInput, PodOutput, PodRefusal, PodRequest, PodTime, ProcessId, RequestId,
     Spawn, Stdio, Supervisor, TaskId, WebsocketName,
@@ -50,6 +50,9 @@ const TOLD_PAUSE: Duration = Duration::from_secs(1);
 /// A service that ended by itself, and the reason in words.
 pub(crate) type ServiceEnd = (String, String);
 
+/// The least time between two states of the pod for its keeper: services that change without a pause cost little.
+const STATE_PAUSE: Duration = Duration::from_secs(1);
+
 /// A pause that is as good as none.
 const FAR: Duration = Duration::from_secs(24 * 3_600);
 
@@ -60,6 +63,7 @@ pub(crate) struct Handle {
     next: Arc<AtomicU64>,
     lines: watch::Receiver<u64>,
     notices: watch::Receiver<WaitingNotices>,
+    states: watch::Receiver<PodState>,
 }
 
 impl Handle {
@@ -85,6 +89,11 @@ impl Handle {
     /// Returns the notices for the charm, as they come.
     pub(crate) fn notices(&self) -> watch::Receiver<WaitingNotices> {
         self.notices.clone()
+    }
+
+    /// Returns the state of services and checks, as it changes.
+    pub(crate) fn states(&self) -> watch::Receiver<PodState> {
+        self.states.clone()
     }
 }
 
@@ -138,6 +147,9 @@ pub(crate) struct Core {
     /// The time at which the operator was last told of a service that ended.
     told: Option<Instant>,
     notices: watch::Sender<WaitingNotices>,
+    states: watch::Sender<PodState>,
+    /// The number of changes of the last state for the keeper, and the earliest time of the next one.
+    told_state: (u64, Instant),
     code: Option<i32>,
     lost: Option<String>,
 }
@@ -156,7 +168,14 @@ impl Core {
         let (lines, receiver) = watch::channel(0);
         let (ends, ended) = mpsc::channel(ENDS_QUEUE);
         let (notices, told) = watch::channel(WaitingNotices::default());
-        let handle = Handle { events: sender.clone(), next: Arc::default(), lines: receiver, notices: told };
+        let (states, shown) = watch::channel(PodState::default());
+        let handle = Handle {
+            events: sender.clone(),
+            next: Arc::default(),
+            lines: receiver,
+            notices: told,
+            states: shown,
+        };
         let core = Self {
             supervisor,
             began: Instant::now(),
@@ -176,6 +195,8 @@ impl Core {
             ends,
             told: None,
             notices,
+            states,
+            told_state: (0, Instant::now()),
             code: None,
             lost: None,
         };
@@ -199,6 +220,8 @@ impl Core {
             }
             let wake = self.supervisor.next_wake().map(|at| self.began + at);
             let wake = wake.unwrap_or_else(|| Instant::now() + FAR);
+            let (told, next) = self.told_state;
+            let has_state = self.supervisor.state_changes() != told;
             tokio::select! {
                 Some(event) = self.events.recv() => match event {
                     Event::Input(input) => self.step(input),
@@ -216,6 +239,7 @@ impl Core {
                 _ = child_ended.recv() => {
                     let _ = self.orders.send(Order::Reap);
                 }
+                () = sleep_until(next), if has_state => self.tell_state(),
                 () = sleep_until(wake) => self.step(PodInput::Tick),
                 () = cancel.cancelled(), if !is_cancelled => {
                     is_cancelled = true;
@@ -223,6 +247,17 @@ impl Core {
                 }
             }
         }
+    }
+
+    /// Tells the keeper the state of services and checks.
+    fn tell_state(&mut self) {
+        self.told_state = (self.supervisor.state_changes(), Instant::now() + STATE_PAUSE);
+        let state = self.supervisor.state();
+        self.states.send_if_modified(|told| {
+            let differs = *told != state;
+            *told = state;
+            differs
+        });
     }
 
     fn report(&mut self, report: Report) {

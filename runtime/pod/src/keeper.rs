@@ -15,6 +15,7 @@ use std::{
 use axum::Router;
 use periapt_helper::send_beside;
 use periapt_host_api::{
+    container::PodState,
     notice::WaitingNotices,
     pod::{OPENED, PodReport, PodStream, REFUSED},
 };
@@ -60,6 +61,8 @@ pub(crate) struct PodNews {
     pub(crate) calls: CallSockets,
     /// The notices that the charm is to be told of.
     pub(crate) notices: watch::Receiver<WaitingNotices>,
+    /// The state of services and checks.
+    pub(crate) states: watch::Receiver<PodState>,
     /// The services that ended by themselves.
     pub(crate) ends: mpsc::Receiver<ServiceEnd>,
 }
@@ -80,7 +83,7 @@ impl Keeper {
     /// Reports that the pod listens, serves the keeper's streams, and passes on what the pod has for its keeper, until the
     /// keeper's socket ends.
     pub(crate) async fn serve(mut self, targets: Targets, boot_id: String, news: PodNews) {
-        let PodNews { calls: sockets, notices, mut ends } = news;
+        let PodNews { calls: sockets, notices, states, mut ends } = news;
         if let Err(error) = self.report(&PodReport::Ready { boot_id }).await {
             tracing::info!("the keeper cannot be told that the pod listens: {error}");
             return;
@@ -88,7 +91,9 @@ impl Keeper {
         let (calls, mut called) = mpsc::channel(CALLS);
         let taken = take_all(sockets, calls);
         let (reports, mut reported) = mpsc::channel(1);
-        let beside = async { tokio::join!(taken, report_notices(notices, reports)) };
+        let told = reports.clone();
+        let beside =
+            async { tokio::join!(taken, report_notices(notices, reports), report_states(states, told)) };
         tokio::pin!(beside);
         let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         let mut has_news = true;
@@ -194,6 +199,16 @@ async fn report_notices(mut notices: watch::Receiver<WaitingNotices>, reports: m
     }
 }
 
+/// Hands out a report of each state of services and checks, until the pod ends. The core pauses between them.
+async fn report_states(mut states: watch::Receiver<PodState>, reports: mpsc::Sender<PodReport>) {
+    while states.changed().await.is_ok() {
+        let state = states.borrow_and_update().clone();
+        if reports.send(PodReport::State(state)).await.is_err() {
+            return;
+        }
+    }
+}
+
 /// Receives one target with its descriptor. The keeper sends both at once, and the kernel joins them to no others.
 fn receive(socket: &UnixStream) -> io::Result<Option<(PodStream, OwnedFd)>> {
     let mut bytes = [0; PodStream::BYTES];
@@ -261,7 +276,8 @@ mod tests {
         let keeper = Keeper::new(theirs).unwrap();
         let (_calling, calls) = mpsc::unbounded_channel();
         let (_ending, ends) = mpsc::channel(1);
-        let news = PodNews { calls, notices: told, ends };
+        let (states, shown) = watch::channel(PodState::default());
+        let news = PodNews { calls, notices: told, states: shown, ends };
         let targets = Targets { router: Router::new(), network: Network::System(Names::OfSystem) };
         let serving = tokio::spawn(async move { keeper.serve(targets, "b1".to_owned(), news).await });
         ours.set_nonblocking(true).unwrap();
@@ -279,6 +295,9 @@ mod tests {
             add(number, check);
         }
         assert_eq!((next().await, next().await), (notice(3, "disk"), notice(4, "up")));
+        let state = PodState { left_out: 7, ..PodState::default() };
+        states.send_replace(state.clone());
+        assert_eq!(next().await, PodReport::State(state));
         drop(reports);
         timeout(Duration::from_secs(60), serving).await.unwrap().unwrap();
     }

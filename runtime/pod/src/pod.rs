@@ -97,7 +97,7 @@ pub(crate) async fn serve(
     let boot_id = settings.boot_id.clone();
     let supervisor = Supervisor::new(settings);
     let (core, handle, mut ends) = Core::new(supervisor, orders.clone(), reports, network.clone(), services);
-    let notices = handle.notices();
+    let (notices, states) = (handle.notices(), handle.states());
     let state = Arc::new(api::State::new(handle, root, file_bounds, search_path));
     let mut servers = tokio::task::JoinSet::new();
     let mut bound = None;
@@ -113,7 +113,8 @@ pub(crate) async fn serve(
         Some((keeper, calls)) => {
             let (router, gone) = (api::router(state), cancel.clone());
             servers.spawn(async move {
-                keeper.serve(Targets { router, network }, boot_id, PodNews { calls, notices, ends }).await;
+                let news = PodNews { calls, notices, states, ends };
+                keeper.serve(Targets { router, network }, boot_id, news).await;
                 gone.cancel();
             });
         }

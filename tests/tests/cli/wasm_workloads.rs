@@ -262,7 +262,7 @@ fn a_workload_calls_other_units_by_its_pods_keeper_alone() -> anyhow::Result<()>
             // The other workloads of this pod begin, too, and end.
             let report = loop {
                 match told(&keeper, &mut lines)? {
-                    PodReport::ServiceEnded { .. } => {}
+                    PodReport::ServiceEnded { .. } | PodReport::State(_) => {}
                     report => break report,
                 }
             };

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 mod commands;
 mod notices;
+mod operators;
 
 /// The options of an agent that runs workloads as processes of its own user.
 const PLAIN: [&str; 3] = ["--workloads", "plain", "--i-know-that-nothing-is-isolated"];

@@ -1,38 +1,34 @@
 //! `agent`: a process that runs units, on any machine that reaches the controller.
 
 use std::{
-    ffi::OsString,
     net::{IpAddr, SocketAddr},
     path::{Path, PathBuf},
     process::ExitCode,
 };
 
 use clap::{Args, Subcommand};
-use periapt_agent::{
-    AgentError, ChildProgram, ContainerDriver, ControllerProbe, HostGaps, IdentityError, Options, PodDrivers,
-    WorkloadDriver,
-};
+use periapt_agent::{AgentError, ControllerProbe, IdentityError, Options};
 use periapt_client::Addresses;
 use periapt_helper::{Resident, WORKLOAD_VARIABLE, give_back_what_is_freed};
 use periapt_host_api::{AgentName, TagName, agent::JoinText};
-use periapt_pod::PodError;
 use periapt_transport::{Readers, read_file};
 
 use crate::{
+    agent_program::child_program,
     commands::{Runtime, Verb},
     context::Context,
     error::{Explain as _, Failure, Result, with_source},
     input,
     logging::{LogFormat, Service, environment_of_processes},
-    program,
     service::{
         announce, announce_metrics, begin_service, cancelled_by_signal, detach, make_way, report_failure,
     },
+    workload_args::WorkloadArgs,
 };
 
 mod pod;
 
-use pod::{NAMESPACES, Pod};
+use pod::Pod;
 
 /// The variable with the join token.
 const TOKEN_VARIABLE: &str = "PERIAPT_AGENT_TOKEN";
@@ -128,11 +124,8 @@ pub(crate) struct Run {
     /// Keep this program: `periapt upgrade-controller` does not replace it
     #[arg(long)]
     keep_program: bool,
-    /// The drivers of the software beside units: wasm runs the WebAssembly workloads that charms declare in x-periapt,
-    /// plain runs containers. They are separated by commas, or the option is repeated. By default the agent runs none, and
-    /// charms see containers that have not started
-    #[arg(long, value_name = "DRIVER[,DRIVER...]", value_delimiter = ',')]
-    workloads: Vec<String>,
+    #[command(flatten)]
+    workloads: WorkloadArgs,
     /// An address of this machine on which the open ports of its units' workloads are reached once they are exposed; those
     /// of --address, or of its interfaces, by default. May be repeated
     #[arg(long = "listen-address", value_name = "ADDRESS", requires = "workloads")]
@@ -141,12 +134,6 @@ pub(crate) struct Run {
     /// free. By default 17072, or any other one if that is taken. The agent tells the controller which one it is
     #[arg(long, value_name = "PORT", requires = "workloads")]
     peer_port: Option<u16>,
-    /// Do not start on a host that cannot confine containers of the driver namespaces wholly
-    #[arg(long, requires = "workloads")]
-    require_confinement: bool,
-    /// Accept a driver that isolates nothing: its containers can do all that the agent's user can. For tests
-    #[arg(long, requires = "workloads")]
-    i_know_that_nothing_is_isolated: bool,
     /// The format of the log, if not that of $PERIAPT_LOG_FORMAT or text
     #[arg(long, value_name = "FORMAT", value_enum)]
     log_format: Option<LogFormat>,
@@ -194,7 +181,7 @@ impl Run {
 
     async fn serve(self) -> Result<()> {
         give_back_what_is_freed(Resident::open());
-        let pods = self.pod_drivers()?;
+        let pods = self.workloads.drivers()?;
         let data = match self.data {
             Some(data) => data,
             None => crate::data::DataDir::from_environment()?.path().join("agents").join(self.name.as_str()),
@@ -223,7 +210,12 @@ impl Run {
             storage_limit: self.storage_limit,
             metrics_address: self.metrics_address,
             programs: programs.clone(),
-            ..Options::new(controllers, self.name.clone(), data, own_program(self.log_format))
+            ..Options::new(
+                controllers,
+                self.name.clone(),
+                data,
+                child_program(environment_of_processes(self.log_format)),
+            )
         };
         let agent = options.build().map_err(with_source)?;
         if let Some(address) = agent.metrics_address() {
@@ -250,53 +242,9 @@ impl Run {
     }
 }
 
-impl Run {
-    /// Returns the drivers of the agent's pods.
-    fn pod_drivers(&self) -> Result<PodDrivers> {
-        let mut drivers = PodDrivers::default();
-        for driver in &self.workloads {
-            match driver.as_str() {
-                "wasm" => drivers.workloads = Some(WorkloadDriver::Wasm),
-                NAMESPACES => {
-                    let gaps = if self.require_confinement { HostGaps::Refused } else { HostGaps::Told };
-                    drivers.containers = Some(ContainerDriver::Namespaces(gaps));
-                }
-                "plain" if self.i_know_that_nothing_is_isolated => {
-                    drivers.containers = Some(ContainerDriver::Plain);
-                }
-                "plain" => {
-                    return Err(with_source(PodError::NoIsolation("plain"))
-                        .with_hint("for a test, add --i-know-that-nothing-is-isolated"));
-                }
-                other => {
-                    return Err(Failure::misused(format!(
-                        "there is no driver {other:?} for the workloads of charms: there are {NAMESPACES}, wasm \
-                         and plain"
-                    )));
-                }
-            }
-        }
-        Ok(drivers)
-    }
-}
-
 /// Runs a workload with the order that its pod has put into the environment.
 fn run_workload(_name: &str) -> ExitCode {
     periapt_workload::run_workload(&std::env::var(WORKLOAD_VARIABLE).unwrap_or_default())
-}
-
-/// Returns the command for the agent's other processes. It runs this program's own file, even if another file has its
-/// path now, and passes on only what of the environment says how to log and whether spans are exported.
-fn own_program(log_format: Option<LogFormat>) -> ChildProgram {
-    let arguments = |word: &str| vec![OsString::from("agent"), OsString::from(word)];
-    ChildProgram {
-        path: program::FILE.into(),
-        runner: arguments("runner"),
-        compile_helper: arguments("compile-helper"),
-        pod: ["agent", "pod", "--keeper"].map(OsString::from).into(),
-        unpack_helper: arguments("unpack-helper"),
-        environment: environment_of_processes(log_format),
-    }
 }
 
 /// Returns the join token of the file, standard input or environment.

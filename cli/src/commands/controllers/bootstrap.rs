@@ -7,6 +7,7 @@ use std::{
 };
 
 use clap::Args;
+use periapt_agent::{ContainerDriver, try_containers};
 use periapt_blobs::SharedStore;
 use periapt_controller::{
     BackupChain, BackupKeys, RestoredKeys, RestoredLog, StoppedController, derive_key, recover, restore,
@@ -20,23 +21,26 @@ use periapt_host_api::{
 use periapt_transport::PublicName;
 
 use crate::{
+    agent_program::child_program,
     blobs_args::BlobsArgs,
     commands::Verb,
     context::{Context, listed, local_client},
     data::{
-        ClientData, ControllerEntry, ControllerName, ControllerNameError, CurrentModel, Local, LocalAgent,
-        TlsFiles, starting::Starting,
+        ClientData, ControllerDir, ControllerEntry, ControllerName, ControllerNameError, CurrentModel, Local,
+        LocalAgent, TlsFiles, starting::Starting,
     },
     error::{Failure, Result, with_source},
     issuer::IssuerArgs,
     local::{StartOptions, alive, listening, start_agent, start_controller, trusted},
     log_args::LogArgs,
+    logging::silent_environment,
     parse::cloud::HERE,
     parse::settings,
     passphrase::PassphraseArg,
     process::{Interrupts, ProcessId, StartGuard, Started},
     recipients::IdentityArg,
     tls::TlsArgs,
+    workload_args::WorkloadArgs,
 };
 
 /// The default name of a controller.
@@ -49,7 +53,7 @@ const DEFAULT_NAME: &str = "local";
 /// interrupted bootstrap ends both processes and leaves nothing.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  periapt bootstrap\n  periapt bootstrap staging --listen 127.0.0.1:17070\n  periapt bootstrap prod --listen 0.0.0.0:17070 --public-name node-1.example\n  periapt bootstrap localhost staging --no-switch\n  periapt bootstrap prod --oidc-issuer https://id.example --oidc-client-id periapt\n  periapt bootstrap prod --restore monday.tar --listen 0.0.0.0:17070 --public-name node-1.example\n  periapt bootstrap prod --restore tuesday.tar --restore-base monday.tar --identity key.txt\n  periapt bootstrap prod --blobs s3://periapt/prod --blobs-endpoint https://s3.example --blobs-credentials s3.credentials"
+    after_help = "Examples:\n  periapt bootstrap\n  periapt bootstrap staging --listen 127.0.0.1:17070\n  periapt bootstrap prod --listen 0.0.0.0:17070 --public-name node-1.example\n  periapt bootstrap localhost staging --no-switch\n  periapt bootstrap --workloads wasm,namespaces\n  periapt bootstrap prod --oidc-issuer https://id.example --oidc-client-id periapt\n  periapt bootstrap prod --restore monday.tar --listen 0.0.0.0:17070 --public-name node-1.example\n  periapt bootstrap prod --restore tuesday.tar --restore-base monday.tar --identity key.txt\n  periapt bootstrap prod --blobs s3://periapt/prod --blobs-endpoint https://s3.example --blobs-credentials s3.credentials"
 )]
 pub(crate) struct Bootstrap {
     /// This client's name for the controller, by default local; the cloud may precede it
@@ -100,11 +104,13 @@ pub(crate) struct Bootstrap {
     #[arg(long, value_name = "FILE", requires = "restore")]
     restore_base: Vec<PathBuf>,
     /// Start no agent on this machine
-    #[arg(long, conflicts_with = "agent_name")]
+    #[arg(long, conflicts_with_all = ["agent_name", "workloads"])]
     no_agent: bool,
     /// The name of this machine's agent, if not the machine's own
     #[arg(long, value_name = "NAME")]
     agent_name: Option<AgentName>,
+    #[command(flatten)]
+    workloads: WorkloadArgs,
     /// Keep everything after a failure; kill-controller then removes it
     #[arg(long)]
     keep_broken: bool,
@@ -150,6 +156,8 @@ impl Verb for Bootstrap {
         let backup = self.backup().await?;
         // So is an object store for blobs that does not answer, or does not take them.
         let blobs = self.blobs.open().await?.map(|(_, store)| store);
+        // So are drivers of workloads that do not exist.
+        self.workloads.drivers()?;
         let mut interrupts = Interrupts::listen()?;
         // The name is taken before any process starts, so that two bootstraps cannot share a directory.
         let mut starting = ClientData::locked(&context.data, |known| match known.controllers.get(name) {
@@ -316,6 +324,7 @@ impl Bootstrap {
         blobs: Option<SharedStore>,
     ) -> Result<()> {
         let directory = starting.directory().clone();
+        self.try_workloads(&directory).await?;
         if let Some(backup) = backup {
             let log = if self.log.is_given() { RestoredLog::New } else { RestoredLog::None };
             let (into, blobs) = (directory.controller(), blobs.as_ref());
@@ -365,10 +374,28 @@ impl Bootstrap {
             Some(name) => name.clone(),
             None => this_machine()?,
         };
-        let started = start_agent(&name, &directory, listen, |process| starting.add(process)).await?;
-        begun.local.agent = Some(LocalAgent { name: name.clone(), process: started.process });
+        let agent = (&name, &self.workloads);
+        let started = start_agent(agent, &directory, listen, |process| starting.add(process)).await?;
+        begun.local.agent = Some(LocalAgent {
+            name: name.clone(),
+            process: started.process,
+            workloads: self.workloads.clone(),
+        });
         begun.guards.push(started.guard);
         alive(&client, &name).await
+    }
+
+    /// Makes a container on trial if the agent is to run some: a host that makes none is one error before anything starts.
+    async fn try_workloads(&self, directory: &ControllerDir) -> Result<()> {
+        let Some(driver @ ContainerDriver::Namespaces(_)) = self.workloads.drivers()?.containers else {
+            return Ok(());
+        };
+        let tried = try_containers(child_program(silent_environment()), driver, &directory.agent()).await;
+        tried.map_err(|reason| {
+            Failure::new(format!("this host cannot run workloads in containers: {reason}")).with_hint(
+                "`--workloads wasm` needs nothing of the host; docs/workloads.md says what containers need",
+            )
+        })
     }
 
     /// Gives the new controller its settings and its first model.

@@ -291,14 +291,15 @@ impl Start {
             guard.release();
         }
         if let Some(agent) = &processes.agent {
-            let name_of_agent = agent.name.clone();
+            let (name_of_agent, workloads) = (agent.name.clone(), agent.workloads.clone());
             if moved {
                 local::end_process(&agent.process).await?;
             }
             if !agent.process.is_running() {
-                let started = local::start_agent(&name_of_agent, &directory, listens, unrecorded).await?;
+                let started =
+                    local::start_agent((&name_of_agent, &workloads), &directory, listens, unrecorded).await?;
                 let process = started.process;
-                processes.agent = Some(LocalAgent { name: name_of_agent.clone(), process });
+                processes.agent = Some(LocalAgent { name: name_of_agent.clone(), process, workloads });
                 entry.local = Some(processes);
                 store(context, &name, &entry)?;
                 started.guard.release();

@@ -1,5 +1,6 @@
 //! `show-unit`
 
+mod containers;
 mod events;
 mod journal;
 
@@ -9,13 +10,14 @@ use clap::Args;
 use periapt_host_api::{
     Timestamp, UnitName,
     api::{UnitBag, UnitDetails, UnitRelation},
+    container::TakenPort,
     record::{HookStep, Operation},
     relation::Settings,
     status::StatusInfo,
 };
 use serde::Serialize;
 
-use self::{events::ShownEvent, journal::ShownHook};
+use self::{containers::ShownContainer, events::ShownEvent, journal::ShownHook};
 use crate::{
     commands::Verb,
     context::{Context, ModelArg},
@@ -23,7 +25,7 @@ use crate::{
     output::{OutputArgs, Text},
 };
 
-/// Show details of units: state, relations with their data
+/// Show details of units: state, containers, relations with their data
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  periapt show-unit mysql/0\n  periapt show-unit mysql/0 --format json --endpoint db\n  \
@@ -83,6 +85,10 @@ struct ShownUnit {
     update_status_due: Option<Timestamp>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pending_events: Vec<ShownEvent>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    containers: BTreeMap<String, ShownContainer>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    taken_ports: Vec<TakenPort>,
     relation_info: Vec<ShownRelation>,
     #[serde(skip_serializing_if = "Option::is_none")]
     journal: Option<Vec<ShownHook>>,
@@ -154,6 +160,8 @@ impl ShowUnit {
             commits: unit.record.seq,
             update_status_due: unit.record.update_status_due,
             pending_events: unit.pending_events.into_iter().map(ShownEvent::from).collect(),
+            containers: containers::shown(unit.containers),
+            taken_ports: unit.taken_ports,
             relation_info: unit
                 .relations
                 .into_iter()

@@ -24,6 +24,7 @@ fn unit(machine: &str, port: Option<&str>, message: &str) -> UnitStatus {
         life: String::new(),
         waits_for: Vec::new(),
         upgrading_from: String::new(),
+        workload_problems: Vec::new(),
     }
 }
 

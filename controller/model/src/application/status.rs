@@ -126,5 +126,6 @@ fn unit(root: &Root, state: &ModelState, unit: &Unit, lease_now_ms: u64) -> Unit
         life: life_text(unit.life),
         waits_for: unit::life::waits_for(state, unit),
         upgrading_from: upgrading_from.map(|digest| charm_url(root, state, &digest)).unwrap_or_default(),
+        workload_problems: unit::workloads::status::problems(root, state, unit, lease_now_ms),
     }
 }

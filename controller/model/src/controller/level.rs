@@ -49,7 +49,7 @@ fn level_of(input: &Input) -> Level {
     match input {
         Input::Backup { .. }
         | Input::UploadResource(UploadedResource { image: Some(_), .. })
-        | Input::Runner(_, RunnerCommand::Container { .. })
+        | Input::Runner(_, RunnerCommand::Container { .. } | RunnerCommand::Workloads { .. })
         | Input::Controller(
             ControllerCommand::RemoveController { .. }
             | ControllerCommand::SetProgram(_)

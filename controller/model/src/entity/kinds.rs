@@ -162,6 +162,8 @@ macro_rules! kinds {
                 }
                 /// The access of a user to the model.
                 ModelGrant: Grant(user: UserName) { table grants: Flat; }
+                /// The state of a unit's workloads.
+                ReportedWorkloads: Workloads(unit: UnitName) { table workloads: Flat; }
             }
         }
     };

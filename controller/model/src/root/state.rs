@@ -26,7 +26,7 @@ pub(crate) use diff::StateDifferences;
 
 use crate::entity::{
     ActionOperation, Application, Bag, Machine, Model, ModelCharm, ModelGrant, PendingEvents, Relation,
-    Runner, Sequence, SequenceKey, StateEntry, Storage, Task, Unit, WorkId, WorkItem,
+    ReportedWorkloads, Runner, Sequence, SequenceKey, StateEntry, Storage, Task, Unit, WorkId, WorkItem,
 };
 use crate::migration::entity::Migration;
 use derived::Derived;
@@ -285,6 +285,11 @@ impl ModelState {
     /// Returns the events that a unit waits for, or none if it never scheduled one.
     pub fn events_of(&self, unit: &UnitName) -> Option<&Arc<PendingEvents>> {
         self.tables.events.get(unit)
+    }
+
+    /// Returns the state of a unit's workloads; none if no agent has reported any.
+    pub fn workloads_of(&self, unit: &UnitName) -> Option<&Arc<ReportedWorkloads>> {
+        self.tables.workloads.get(unit)
     }
 
     /// Returns the units that have scheduled events.

@@ -24,7 +24,7 @@ use crate::{
 const SCOPES_PER_STEP: usize = 20;
 
 /// The most entities of one step of a unit's end: the scopes that it leaves, the relations that end with that,
-/// itself, its machine, charm, application and storage.
+/// itself, its machine, charm, application, storage and workloads.
 pub(crate) const REMOVE_ROOM: usize = 50 + MAX_PER_UNIT as usize;
 
 /// Destroys the units that `next` finds, each after the one before it, while the commit has room. Returns the place
@@ -159,6 +159,9 @@ pub(crate) fn remove(tx: &mut Transaction<'_>, unit: &Arc<Unit>) {
     storage::life::detach_all(tx, &unit.name);
     if tx.state.events_of(&unit.name).is_some() {
         tx.delete(ModelKey::Events(unit.name.clone()));
+    }
+    if tx.state.workloads_of(&unit.name).is_some() {
+        tx.delete(ModelKey::Workloads(unit.name.clone()));
     }
     tx.delete(ModelKey::Unit(unit.name.clone()));
     if tx.state.open_task_count(&unit.name) > 0 {

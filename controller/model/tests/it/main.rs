@@ -40,4 +40,5 @@ mod turns;
 mod usage;
 mod users;
 mod views;
+mod workloads;
 mod world;

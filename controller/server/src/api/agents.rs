@@ -35,6 +35,7 @@ use crate::{
     replication::Members,
     state::{Durable, Resources, Streams, Submission},
     watch::{ViewOf, Watch},
+    workload_logs::WorkloadLogs,
     writer::QueueKey,
 };
 
@@ -58,6 +59,7 @@ pub(crate) async fn assignments(
     State(durable): State<Durable>,
     State(streams): State<Streams>,
     State(members): State<Members>,
+    State(logs): State<WorkloadLogs>,
     who: RequestCaller,
     Path(agent): Path<String>,
     version: Version,
@@ -69,6 +71,8 @@ pub(crate) async fn assignments(
         _connected: streams.presence.connected(agent.clone()),
         state: durable.state,
         urls: members.urls(),
+        log_changes: logs.changes(),
+        logs,
         stop: streams.stop,
         agent,
         looked_at: None,
@@ -101,6 +105,9 @@ struct AssignmentWatch {
     state: Subscription,
     /// The URLs of all controllers.
     urls: watch::Receiver<Vec<String>>,
+    /// The orders of operators for the output of workloads, and their changes.
+    logs: WorkloadLogs,
+    log_changes: watch::Receiver<()>,
     stop: CancellationToken,
     agent: AgentName,
     looked_at: Option<Arc<Published>>,
@@ -125,7 +132,11 @@ impl AssignmentWatch {
             let moved = moved_to(&published.root, &self.agent);
             let has_moved = self.assigned.moved != moved;
             self.assigned.moved = moved;
-            if differs || is_new || is_next || has_moved {
+            self.log_changes.mark_unchanged();
+            let logs = self.logs.of(&self.agent);
+            let has_orders = self.assigned.logs != logs;
+            self.assigned.logs = logs;
+            if differs || is_new || is_next || has_moved || has_orders {
                 self.assigned.revision = published.revision();
                 return Some(self.assigned.clone());
             }
@@ -134,6 +145,7 @@ impl AssignmentWatch {
                 alive = self.state.changed() => if !alive { return None },
                 // The sender lives as long as the controller.
                 Ok(()) = self.urls.changed() => {}
+                Ok(()) = self.log_changes.changed() => {}
             }
         }
     }

@@ -58,6 +58,14 @@ pub(crate) async fn small_value<T: DeserializeOwned>(headers: &HeaderMap, body: 
     serde_json::from_slice(&bytes).map_err(|error| no_sense(&error))
 }
 
+/// Reads at most 64 KiB of any kind, without a permit.
+pub(crate) async fn small_bytes(headers: &HeaderMap, body: Body) -> Result<Bytes, Refusal> {
+    check_type(headers, "application/octet-stream")?;
+    let read = Limited::new(body, SMALL).collect();
+    let read = tokio::time::timeout(WITHIN, read).await.map_err(|_| late(WITHIN))?;
+    Ok(read.map_err(|error| broken(&*error, SMALL))?.to_bytes())
+}
+
 /// Reads commands.
 pub(crate) async fn commands<C: DeserializeOwned>(
     submission: &Submission,
@@ -104,10 +112,14 @@ async fn json_bytes(submission: &Submission, headers: &HeaderMap, body: Body) ->
 
 /// Refuses a content type that web pages can send without permission.
 fn check_json(headers: &HeaderMap) -> Result<(), Refusal> {
+    check_type(headers, "application/json")
+}
+
+fn check_type(headers: &HeaderMap, expected: &str) -> Result<(), Refusal> {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     let kind = kind.and_then(|kind| kind.split(';').next()).map(str::trim);
-    if !kind.is_some_and(|kind| kind.eq_ignore_ascii_case("application/json")) {
-        return Err(Refusal::bad_request("the request's content-type must be application/json"));
+    if !kind.is_some_and(|kind| kind.eq_ignore_ascii_case(expected)) {
+        return Err(Refusal::bad_request(format!("the request's content-type must be {expected}")));
     }
     Ok(())
 }

@@ -185,13 +185,14 @@ pub(crate) async fn watch_status(
 
 pub(crate) async fn unit(
     State(durable): State<Durable>,
+    State(clock): State<Arc<dyn Clock>>,
     who: RequestCaller,
     Path((model, application, number)): Path<(String, String, String)>,
 ) -> HandlerResult<Json<UnitDetails>> {
     let name: UnitName = parsed(&format!("{application}/{number}"))?;
     let (published, state) = readable(&durable, &who, &model)?;
     let hooks = records::newest(&*durable.records()?, &state.model().uuid, &name, SHOWN_HOOKS).await?;
-    Ok(Json(show::unit(&published.root, &state, &name, hooks)?))
+    Ok(Json(show::unit(&published.root, &state, &name, hooks, clock.monotonic_ms())?))
 }
 
 pub(crate) async fn application(

@@ -10,6 +10,7 @@ use periapt_host_api::{
 use periapt_model::{
     ModelState, Root,
     entity::{Relation, Unit},
+    shown_workloads,
 };
 
 use super::CharmLabel;
@@ -20,12 +21,14 @@ pub(crate) fn unit(
     state: &ModelState,
     name: &UnitName,
     journal: Vec<JournalRecord>,
+    lease_now_ms: u64,
 ) -> Result<UnitDetails, Refusal> {
     let unknown = || Refusal::not_found(format!("unit {name:?} not found")).about(format!("unit {name}"));
     let unit = state.unit(name).ok_or_else(unknown)?;
     let application = state.application(name.application()).ok_or_else(unknown)?;
     let charm = unit.record.charm.unwrap_or(application.charm).digest;
     let agent = state.agent_of(unit);
+    let (containers, taken_ports) = shown_workloads(root, state, unit, lease_now_ms);
     let host = agent.and_then(|agent| root.agent(agent)).map(|agent| &agent.host);
     Ok(UnitDetails {
         name: name.clone(),
@@ -48,6 +51,8 @@ pub(crate) fn unit(
         pending_events: state.events_of(name).map(|pending| pending.events.clone()).unwrap_or_default(),
         relations: relations(state, unit),
         journal,
+        containers,
+        taken_ports,
     })
 }
 

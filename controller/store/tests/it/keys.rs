@@ -112,6 +112,7 @@ fn model_key() -> impl Strategy<Value = ModelKey> {
         ModelKey::SecretConsumer(..) => (secret(), unit())
             .prop_map(|(id, unit)| ModelKey::SecretConsumer(id, unit)),
         ModelKey::Grant(_) => user().prop_map(ModelKey::Grant),
+        ModelKey::Workloads(_) => unit().prop_map(ModelKey::Workloads),
         ModelKey::Work(_) => any::<u64>().prop_map(|id| ModelKey::Work(WorkId(id))),
     })
 }

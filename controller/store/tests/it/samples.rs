@@ -133,6 +133,7 @@ entities! {
     AuditHead("audit-head") => user::audit_heads,
     KeptAnswer("kept-answer") => answer::answers,
     ModelGrant("model-grant") => user::model_grants,
+    ReportedWorkloads("reported-workloads") => unit::workloads,
 }
 
 /// Returns samples of every kind of record; a kind without samples does not compile.

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
-use http::Method;
+use http::{HeaderValue, Method, header};
 use periapt_host_api::{
-    AgentName, ModelUuid, Revision, UnitName,
+    AgentName, ModelUuid, RequestId, Revision, UnitName,
     agent::{
         AgentAssignments, AgentPlace, CertificateRequest, IssuedCertificate, Register, RunnerAnswer,
         RunnerCommand,
@@ -14,9 +15,14 @@ use periapt_host_api::{
     command::{CommandResults, Commands},
     secret::{SecretData, SecretKey},
     view::{Frame, FrameLine, FrameLines},
+    workload_log::WorkloadLogPart,
 };
 
-use crate::{Client, NdJson, Result, ndjson, request::Received, seen};
+use crate::{
+    Client, NdJson, Result, ndjson,
+    request::{Content, Received},
+    seen,
+};
 
 impl Client {
     /// Registers the agent; its keeper does so at each start.
@@ -114,6 +120,19 @@ impl Client {
         model: &ModelUuid,
     ) -> Result<BTreeMap<AgentName, AgentPlace>> {
         self.get(format!("/v1/agents/{agent}/models/{model}/peers")).value().await
+    }
+
+    /// Hands a part of a workload's output over, of at most 64 KiB, once the operator who ordered it has room for it.
+    pub async fn workload_log_part(
+        &self,
+        agent: &AgentName,
+        id: RequestId,
+        (part, bytes): (WorkloadLogPart, Bytes),
+    ) -> Result<()> {
+        let call = self.call(Method::POST, format!("/v1/agents/{agent}/workload-logs/{id}"));
+        let octets = HeaderValue::from_static("application/octet-stream");
+        let call = call.query("part", part.as_str()).header(header::CONTENT_TYPE, octets);
+        call.content(Content::Whole(bytes)).response().await.map(drop)
     }
 
     /// Returns the content of a secret that a unit may read.

@@ -24,6 +24,7 @@ use periapt_host_api::{
     ssh_key::SshKey,
     status::{CombinedStorage, FullStatus, MachineStatus, StatusHistory, StatusHistoryQuery},
     usage::ModelUsage,
+    workload_log::{WorkloadLogLine, WorkloadLogQuery},
 };
 
 use crate::{Client, NdJson, Result};
@@ -213,6 +214,27 @@ impl Client {
             call = call.query("model", model);
         }
         call.value().await
+    }
+
+    /// Streams the output of a container's services, the oldest line first. The stream ends unless the query follows.
+    pub async fn workload_logs(
+        &self,
+        model: &ModelSelector,
+        unit: &UnitName,
+        query: &WorkloadLogQuery,
+    ) -> Result<NdJson<WorkloadLogLine>> {
+        let mut call = self.get(format!("/v1/models/{model:#}/units/{unit}/workload-logs"));
+        call = call.query("container", &query.container);
+        for service in &query.services {
+            call = call.query("service", service);
+        }
+        if let Some(tail) = query.tail {
+            call = call.query("tail", tail);
+        }
+        if query.follow {
+            call = call.query("follow", true);
+        }
+        call.lines().await
     }
 
     /// Streams log lines of a model, the oldest first. The stream ends unless the query follows.

@@ -222,6 +222,9 @@ pub struct UnitStatus {
     /// `local:NAME-REV` of the charm that the unit runs, while the application has another one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub upgrading_from: String,
+    /// The containers, services and checks of the unit that are down, and its ports that are taken, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub workload_problems: Vec<String>,
 }
 
 /// A relation.

@@ -71,7 +71,9 @@ impl AnswerEffect {
             },
             RunnerCommand::Claim(claim) => Self::Claim(claim.unit.clone()),
             RunnerCommand::Commit(_) => Self::Commit,
-            RunnerCommand::Storage { .. } | RunnerCommand::Container { .. } => Self::Other,
+            RunnerCommand::Storage { .. }
+            | RunnerCommand::Container { .. }
+            | RunnerCommand::Workloads { .. } => Self::Other,
         }
     }
 }

@@ -2,15 +2,17 @@
 
 use std::{collections::BTreeMap, future::Future, path::Path};
 
+use bytes::Bytes;
 use futures_util::stream::BoxStream;
 use periapt_host_api::{
-    AgentName, Digest, ModelUuid, Refusal, UnitName,
+    AgentName, Digest, ModelUuid, Refusal, RequestId, UnitName,
     agent::{AgentAssignments, AgentPlace, Register, RunnerAnswer, RunnerCommand},
     api::WatchPosition,
     command::{CommandResults, Commands},
     resource::ResourceKey,
     secret::{SecretData, SecretKey},
     view::FrameLine,
+    workload_log::WorkloadLogPart,
 };
 
 mod http;
@@ -62,6 +64,13 @@ pub(crate) trait Controller: Clone + Send + Sync + 'static {
         &self,
         model: ModelUuid,
     ) -> impl Future<Output = Result<BTreeMap<AgentName, AgentPlace>, ControllerError>> + Send;
+
+    /// Hands a part of a workload's output over to the operator who ordered it.
+    fn workload_log_part(
+        &self,
+        id: RequestId,
+        part: (WorkloadLogPart, Bytes),
+    ) -> impl Future<Output = Result<(), ControllerError>> + Send;
 
     /// Returns the content of a secret that a unit may read.
     fn secret(

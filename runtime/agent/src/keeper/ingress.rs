@@ -15,7 +15,7 @@ use periapt_host_api::{ModelUuid, UnitName, firewall::IngressRules, ports::Trans
 use tokio::sync::{Semaphore, watch};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::pods::PodStreams;
+use super::pods::{PodStreams, WorkloadStates};
 
 mod forward;
 mod host;
@@ -43,6 +43,7 @@ pub(crate) struct Ingress {
     host: Arc<IngressHost>,
     model: ModelUuid,
     streams: PodStreams,
+    states: Arc<WorkloadStates>,
     wanted: WantedIngress,
     /// The units with pods: nothing listens for others.
     with_pods: BTreeSet<UnitName>,
@@ -80,9 +81,14 @@ struct UnitTraffic {
 
 impl Ingress {
     /// Creates the listeners for a model without units.
-    pub(crate) fn new(host: Arc<IngressHost>, model: ModelUuid, streams: PodStreams) -> Self {
+    pub(crate) fn new(
+        host: Arc<IngressHost>,
+        model: ModelUuid,
+        streams: PodStreams,
+        states: Arc<WorkloadStates>,
+    ) -> Self {
         let (wanted, with_pods, units) = (WantedIngress::default(), BTreeSet::new(), BTreeMap::new());
-        Self { host, model, streams, wanted, with_pods, units }
+        Self { host, model, streams, states, wanted, with_pods, units }
     }
 
     /// Records the units that have pods.
@@ -128,9 +134,11 @@ impl Ingress {
         for port in ports {
             let (host, way) = (&self.host, &listeners.way);
             listeners.ports.entry(port).or_insert_with(|| {
+                let states = &self.states;
                 let start = |address| {
                     let address = SocketAddr::new(address, port);
-                    Listener { host: Arc::clone(host), way: Arc::clone(way), address }.start()
+                    let (host, way, states) = (Arc::clone(host), Arc::clone(way), Arc::clone(states));
+                    Listener { host, way, states, address }.start()
                 };
                 host.addresses().iter().copied().map(start).collect()
             });

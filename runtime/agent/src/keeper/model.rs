@@ -28,7 +28,7 @@ use super::{
     local_units::LocalUnits,
     neighbours::{self, CallingAgent, Neighbours},
     peers::{AskWays, PeerWays, Peers},
-    pods::{self, ImageArchives, PodDial, PodImages, PodStarter, Pods},
+    pods::{self, ImageArchives, PodDial, PodImages, PodStarter, PodStreams, Pods},
     process::Launch,
     resources::Resources,
     suspects::Suspects,
@@ -133,7 +133,7 @@ impl<C: Controller> ModelKeeper<C> {
         };
         let asked: Arc<dyn AskWays> = Arc::new(shared.controller.clone());
         let neighbours = Neighbours::new(model, agent, pods.streams(), PeerWays::new(model, asked));
-        let ingress = Ingress::new(Arc::clone(&shared.ingress), model, pods.streams());
+        let ingress = Ingress::new(Arc::clone(&shared.ingress), model, pods.streams(), pods.states());
         Self {
             shared,
             model,
@@ -154,12 +154,19 @@ impl<C: Controller> ModelKeeper<C> {
         }
     }
 
+    /// Returns the way to the pods of the model's units.
+    pub(crate) fn streams(&self) -> PodStreams {
+        self.pods.streams()
+    }
+
     /// Manages the model until `ended`. Then its runner has ended.
     pub(crate) async fn run(mut self) {
         let mut beside = JoinSet::new();
         beside.spawn(self.leases.clone().run(self.shared.controller.clone(), self.model));
         let (incarnation, reasons) = (self.incarnation.subscribe(), self.pods.reasons());
         beside.spawn(pods::tell(self.shared.controller.clone(), self.model, incarnation, reasons));
+        let (incarnation, states) = (self.incarnation.subscribe(), self.pods.states());
+        beside.spawn(pods::report(self.shared.controller.clone(), self.model, incarnation, states));
         if let Some(dials) = self.dials.take() {
             beside.spawn(Arc::clone(&self.neighbours).run(dials));
         }

@@ -29,8 +29,10 @@ mod listening;
 mod needs;
 mod process;
 mod reasons;
+mod report;
 mod setup;
 mod starter;
+mod states;
 mod trial;
 mod wanted;
 
@@ -38,9 +40,11 @@ use life::PodBoard;
 pub(crate) use listening::ListeningPods;
 pub(crate) use process::PodProgram;
 pub(crate) use reasons::{PodReasons, tell};
+pub(crate) use report::report;
 use setup::HeldImage;
 pub(crate) use setup::{ImageArchives, PodImages};
 pub(crate) use starter::{PodFiles, PodSoftware, PodStarter, forget_earlier};
+pub(crate) use states::WorkloadStates;
 pub(crate) use trial::try_container;
 use wanted::WantedPods;
 
@@ -125,7 +129,12 @@ impl Pods {
             wanted: WantedPods::default(),
             running: BTreeMap::new(),
             doors: Doors::default(),
-            board: PodBoard { listening: Arc::default(), reasons: Arc::default(), dials },
+            board: PodBoard {
+                listening: Arc::default(),
+                reasons: Arc::default(),
+                states: Arc::default(),
+                dials,
+            },
             tasks: JoinSet::new(),
             closed: BTreeMap::new(),
         }
@@ -144,6 +153,11 @@ impl Pods {
     /// Returns the reasons why pods do not run, and their changes.
     pub(crate) fn reasons(&self) -> watch::Receiver<PodReasons> {
         self.board.reasons.subscribe()
+    }
+
+    /// Returns the states of the pods, for the controller.
+    pub(crate) fn states(&self) -> Arc<WorkloadStates> {
+        Arc::clone(&self.board.states)
     }
 
     /// Records the changes of a frame's line, and starts and ends pods after the frame's last one. Returns the units with
@@ -167,6 +181,9 @@ impl Pods {
         for (pod, running) in self.running.extract_if(.., gone) {
             running.ends.cancel();
             self.board.listening.send_if_modified(|listening| listening.ended(&pod));
+            if !wanted.contains_key(&pod) {
+                self.board.states.ended(&pod);
+            }
             changed.insert(pod, running.ended);
         }
         wanted.retain(|pod, _| !self.running.contains_key(pod));
@@ -194,10 +211,15 @@ impl Pods {
             doors.entry(unit.clone()).or_default().insert(container.clone(), Door::Closed(reason));
             if !self.closed.contains_key(pod) {
                 tracing::warn!(%unit, %container, reason, "a workload is not run");
+                self.board.states.start(pod, None, None);
+                self.board.states.down(pod, reason);
             }
             closed.insert(pod.clone(), reason);
         }
-        self.closed = closed;
+        let before = std::mem::replace(&mut self.closed, closed);
+        for pod in before.keys().filter(|pod| !wanted.contains_key(*pod)) {
+            self.board.states.ended(pod);
+        }
     }
 
     /// Starts a pod, once the one that it replaces has ended.
@@ -205,6 +227,7 @@ impl Pods {
         let (ends, ended) = (CancellationToken::new(), CancellationToken::new());
         let (door, requests) = mpsc::channel(WAITING);
         self.doors.lock().entry(pod.0.clone()).or_default().insert(pod.1.clone(), Door::Pod(door));
+        self.board.states.start(&pod, self.starter.driver(&software), software.content());
         let running = Running { software: software.clone(), ends: ends.clone(), ended: ended.clone() };
         self.running.insert(pod.clone(), running);
         let (starter, doors, board) =

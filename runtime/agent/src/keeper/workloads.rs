@@ -1,6 +1,6 @@
 //! The programs and images with which an agent runs workloads.
 
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 use super::{
     directories::Directories,
@@ -11,10 +11,26 @@ use crate::options::{ChildProgram, ContainerDriver, HostGaps, Options};
 
 /// Returns the program of an agent's pods.
 pub(super) fn pod_program(options: &Options) -> PodProgram {
-    let ChildProgram { path, pod: arguments, mut environment, .. } = options.program.clone();
+    program_of_pods(options.program.clone())
+}
+
+fn program_of_pods(ChildProgram { path, pod: arguments, mut environment, .. }: ChildProgram) -> PodProgram {
     // A pod has no client's data, which the program would look for in its user's home.
     environment.push(("HOME".into(), "/".into()));
     PodProgram { path, arguments, environment }
+}
+
+/// Makes a container on trial, before an agent is started whose directory will be `data`.
+///
+/// # Errors
+/// The reason, in words, why this host makes no container or does not confine it, if the driver refuses such a host.
+pub async fn try_containers(
+    program: ChildProgram,
+    driver: ContainerDriver,
+    data: &Path,
+) -> Result<(), String> {
+    let directories = Directories::open(data).map_err(|error| error.to_string())?;
+    try_container(&program_of_pods(program), driver, &directories.images()).await
 }
 
 /// Returns the images of an agent whose options have containers run on some, once a container was tried.

@@ -87,6 +87,7 @@ impl Supervisor {
         if let Some(run) = self.checks.get_mut(name) {
             run.active = Some(Active { change, is_down: false, next, asked: None });
         }
+        self.state_changed();
         true
     }
 
@@ -97,6 +98,7 @@ impl Supervisor {
             self.processes.remove(&process);
             self.outputs.push(PodOutput::Signal(process, Signal::KILL));
         }
+        self.state_changed();
         // Neither done nor failed: an observer would take either for news of the workload.
         self.hold_task(self.only_task(active.change));
         true
@@ -219,6 +221,7 @@ impl Supervisor {
                 active.is_down = false;
                 let task = self.only_task(change);
                 if was_down {
+                    self.state_changed();
                     self.end_task(task, Ok(()));
                     self.outputs
                         .push(PodOutput::Notice(WorkloadNotice::CheckRecovered { check: name.to_owned() }));
@@ -235,6 +238,7 @@ impl Supervisor {
                 let task = self.only_task(change);
                 self.set_progress(task, failures, threshold);
                 if fails_now {
+                    self.state_changed();
                     self.end_task(task, Err(error));
                     self.outputs
                         .push(PodOutput::Notice(WorkloadNotice::CheckFailed { check: name.to_owned() }));

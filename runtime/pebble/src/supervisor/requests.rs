@@ -147,6 +147,7 @@ impl Supervisor {
         let adding = if body.combine { Adding::Combined } else { Adding::OnTop };
         let layer = Layer::read(&body.label, &body.layer, limits).map_err(refuse)?;
         self.stack.add(&body.label, layer, adding, limits).map_err(refuse)?;
+        self.state_changed();
         if !self.is_ending() {
             self.follow_plan();
         }

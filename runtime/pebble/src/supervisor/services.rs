@@ -40,6 +40,8 @@ pub(super) struct Run {
     state: State,
     /// The restarts since the pause was the first one.
     attempts: u32,
+    /// The restarts after an end that nobody asked for.
+    pub(super) restarts: u32,
     /// The date of the last change between running and not running.
     pub(super) changed: Timestamp,
 }
@@ -175,8 +177,10 @@ impl Supervisor {
             },
         );
         let state = State::Starting { process, since: self.now.since_start, okay_at: None, tasks };
-        let attempts = self.services.get(name).map_or(0, |run| run.attempts);
-        self.services.insert(name.to_owned(), Run { config, state, attempts, changed: self.now.date });
+        let (attempts, restarts) = self.services.get(name).map_or((0, 0), |run| (run.attempts, run.restarts));
+        let changed = self.now.date;
+        self.services.insert(name.to_owned(), Run { config, state, attempts, restarts, changed });
+        self.state_changed();
     }
 
     fn fail(&mut self, tasks: Vec<TaskId>, message: &str) {
@@ -235,6 +239,7 @@ impl Supervisor {
             run.state = state;
             run.changed = date;
         }
+        self.state_changed();
     }
 
     pub(super) fn service_exited(&mut self, name: &str, of: ProcessId, exit: &Exit) {
@@ -373,7 +378,10 @@ impl Supervisor {
                     let tasks = std::mem::take(tasks);
                     self.fail(tasks, "process still runs after SIGTERM and SIGKILL");
                 }
-                State::Backoff { .. } => self.spawn_service(&name, Vec::new()),
+                State::Backoff { .. } => {
+                    run.restarts = run.restarts.saturating_add(1);
+                    self.spawn_service(&name, Vec::new());
+                }
                 State::Stopped { .. } | State::Running { .. } => {}
             }
         }

@@ -1,6 +1,9 @@
 use std::collections::BTreeMap;
 
-use periapt_host_api::notice::WorkloadNotice;
+use periapt_host_api::{
+    container::{CheckStatus, PodState, ServiceCurrent},
+    notice::WorkloadNotice,
+};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -67,7 +70,11 @@ impl Pod {
         let nanoseconds = 1_000_000_000_000_000 + i128::try_from(self.now.as_nanos()).unwrap();
         let date = Timestamp::from_nanosecond(nanoseconds).unwrap();
         let now = PodTime { since_start: self.now, date };
-        for output in self.supervisor.step(now, input) {
+        let before = self.counted_state();
+        let outputs = self.supervisor.step(now, input);
+        let after = self.counted_state();
+        assert!(before.0 != after.0 || before.1 == after.1, "the keeper is not told of {after:?}");
+        for output in outputs {
             match output {
                 PodOutput::Respond(RequestId(id), answer) => {
                     assert!(self.answers.insert(id, answer).is_none(), "a request is answered twice");
@@ -83,6 +90,13 @@ impl Pod {
                 other => self.others.push(other),
             }
         }
+    }
+
+    /// Returns the state for the operator, without failures of checks that are no change, with the number of its changes.
+    fn counted_state(&self) -> (u64, PodState) {
+        let mut state = self.supervisor.state();
+        state.checks.iter_mut().for_each(|check| check.failures = 0);
+        (self.supervisor.state_changes(), state)
     }
 
     fn send(&mut self, caller: PodCaller, request: PodRequest) -> u64 {
@@ -451,6 +465,41 @@ fn a_check_that_fails_is_told_and_recovers() {
     let told =
         [WorkloadNotice::CheckFailed { check: check.clone() }, WorkloadNotice::CheckRecovered { check }];
     assert_eq!(pod.others, told.map(PodOutput::Notice));
+}
+
+#[test]
+fn the_state_of_services_and_checks_changes_with_them_and_not_with_each_failure() {
+    let mut pod = Pod::new(
+        "services: {a: {override: replace, command: run, startup: enabled}}\n\
+         checks: {up: {override: replace, period: 10s, timeout: 9s, threshold: 2, http: {url: \"http://localhost/\"}}}",
+    );
+    let shown = |pod: &Pod| {
+        let state = pod.supervisor.state();
+        let (service, check) = (&state.services[0], &state.checks[0]);
+        (service.current, service.restarts, check.status, check.failures)
+    };
+    assert_eq!(shown(&pod), (ServiceCurrent::Inactive, 0, CheckStatus::Up, 0));
+    pod.act(ServicesAction::Start, &["a"]);
+    pod.seconds(2.0);
+    pod.exit("run", 1);
+    assert_eq!(shown(&pod), (ServiceCurrent::Backoff, 0, CheckStatus::Up, 0));
+    pod.seconds(2.0);
+    assert_eq!(shown(&pod), (ServiceCurrent::Active, 1, CheckStatus::Up, 0));
+    let fail = |pod: &mut Pod| {
+        pod.seconds(10.0);
+        let before = pod.supervisor.state_changes();
+        pod.answer_probes(Err("refused"));
+        pod.supervisor.state_changes() - before
+    };
+    let first = fail(&mut pod);
+    assert_eq!((first, shown(&pod)), (0, (ServiceCurrent::Active, 1, CheckStatus::Up, 1)));
+    let second = fail(&mut pod);
+    assert_eq!((second, shown(&pod)), (1, (ServiceCurrent::Active, 1, CheckStatus::Down, 2)));
+    let third = fail(&mut pod);
+    assert_eq!((third, shown(&pod)), (0, (ServiceCurrent::Active, 1, CheckStatus::Down, 2)));
+    pod.act(ServicesAction::Stop, &["a"]);
+    pod.exit("run", 0);
+    assert_eq!(shown(&pod).0, ServiceCurrent::Inactive);
 }
 
 #[test]

@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// The name of the driver that makes a container.
-pub(super) const NAMESPACES: &str = "namespaces";
+const NAMESPACES: &str = "namespaces";
 
 /// The name of the driver of WebAssembly workloads.
 const WASM: &str = "wasm";

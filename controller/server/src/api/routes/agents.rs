@@ -18,9 +18,9 @@ use periapt_model::Right;
 
 use super::{
     operation::{Content, Operation, Route, json, lines},
-    query::WATCH_QUERY,
+    query::{LOG_PART_QUERY, WATCH_QUERY},
 };
-use crate::api::{agents, join, secrets};
+use crate::api::{agents, join, secrets, workload_logs};
 
 /// Returns these routes.
 pub(super) fn routes() -> Vec<Route> {
@@ -61,6 +61,17 @@ pub(super) fn routes() -> Vec<Route> {
                 Content::Bytes,
             ),
             agents::program,
+        ),
+        Route::new("/v1/agents/{agent}/workload-logs/{id}").on(
+            Operation::new(
+                Right::ActAsAgent, Method::POST,
+                "workloadLogPart",
+                "Hands a part of a workload's output over to the operator who ordered it, once there is room for it.",
+                Content::Empty,
+            )
+            .query(LOG_PART_QUERY)
+            .request(Content::Bytes),
+            workload_logs::part,
         ),
         Route::new("/v1/agents/{agent}/models/{uuid}/watch").on(
             Operation::get(

@@ -13,14 +13,17 @@ use periapt_host_api::{
     status::{CombinedStorage, FullStatus, MachineStatus, StatusHistory},
     usage::ModelUsage,
     user::ModelUser,
+    workload_log::WorkloadLogLine,
 };
 use periapt_model::Right;
 
 use super::{
     operation::{Operation, Route, json, lines},
-    query::{JOURNAL_QUERY, LOG_QUERY, REFRESH_QUERY, SECRETS_QUERY, STATUS_HISTORY_QUERY},
+    query::{
+        JOURNAL_QUERY, LOG_QUERY, REFRESH_QUERY, SECRETS_QUERY, STATUS_HISTORY_QUERY, WORKLOAD_LOG_QUERY,
+    },
 };
-use crate::api::{models, offers, records, secrets};
+use crate::api::{models, offers, records, secrets, workload_logs};
 
 /// Returns these routes.
 pub(super) fn routes() -> Vec<Route> {
@@ -70,6 +73,15 @@ pub(super) fn routes() -> Vec<Route> {
         Route::new("/v1/models/{model}/units/{application}/{number}").on(
             Operation::get(Right::ReadModel, "unit", "A unit with its relations and newest hooks.", json::<UnitDetails>()),
             models::unit,
+        ),
+        Route::new("/v1/models/{model}/units/{application}/{number}/workload-logs").on(
+            Operation::get(
+                Right::WriteModel, "workloadLogs",
+                "The output of a container's services, from the unit's agent.",
+                lines::<WorkloadLogLine>(),
+            )
+            .query(WORKLOAD_LOG_QUERY),
+            workload_logs::of_unit,
         ),
         Route::new("/v1/models/{model}/applications/{application}").on(
             Operation::get(Right::ReadModel, "application", "An application and its settings.", json::<ApplicationDetails>()),

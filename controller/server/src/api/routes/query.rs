@@ -37,6 +37,23 @@ pub(super) const LOG_QUERY: &[Parameter] = &[
     },
 ];
 
+pub(super) const WORKLOAD_LOG_QUERY: &[Parameter] = &[
+    Parameter { name: "container", kind: "string", description: "The container." },
+    Parameter { name: "service", kind: "array", description: "Only lines of these services." },
+    Parameter {
+        name: "tail",
+        kind: "integer",
+        description: "The number of newest lines; all that the container's Pebble keeps by default.",
+    },
+    Parameter { name: "follow", kind: "boolean", description: "Keeps the stream open for new lines." },
+];
+
+pub(super) const LOG_PART_QUERY: &[Parameter] = &[Parameter {
+    name: "part",
+    kind: "string",
+    description: "`data`: the content is the next bytes of the answer; `end`: it has ended; `failed`: the content says why there is none.",
+}];
+
 pub(super) const WATCH_QUERY: &[Parameter] = &[
     Parameter { name: "store", kind: "string", description: "The store of the last applied frame." },
     Parameter { name: "revision", kind: "integer", description: "The revision of the last applied frame." },

@@ -3,6 +3,10 @@
 use periapt_host_api::{
     EventId, MachineId, OperationId, RelationId,
     command::{Placement, ResolveMode},
+    container::{
+        CheckState, CheckStatus, ContainerReport, ContainerState, PodState, ReportedDriver, ReportedStartup,
+        ServiceCurrent, ServiceState, TakenPort, WorkloadsReport,
+    },
     event::Event,
     pending::{Condition, PendingEvent},
     ports::OpenedPorts,
@@ -15,7 +19,9 @@ use periapt_host_api::{
     state::StateKey,
     status::{AgentStatus, Life, StatusInfo, WorkloadStatus},
 };
-use periapt_model::entity::{CommitMark, PendingEvents, StateEntry, StatusRefreshes, Unit};
+use periapt_model::entity::{
+    CommitMark, PendingEvents, ReportedWorkloads, StateEntry, StatusRefreshes, Unit,
+};
 
 use super::{Named, awkward_text, digest, every, parse, record, time};
 
@@ -215,4 +221,63 @@ pub(crate) fn pending_events() -> Named<PendingEvents> {
     let conditional = event(None, conditions.into_iter().map(|(_, condition)| condition).collect());
     let of = |events| PendingEvents { unit: parse("wordpress/10"), next: EventId(7), events };
     vec![("full", of([(EventId(3), timed), (EventId(6), conditional)].into())), ("none", of([].into()))]
+}
+
+pub(crate) fn workloads() -> Named<ReportedWorkloads> {
+    let states = every!(ContainerState {
+        "starting": ContainerState::Starting => ContainerState::Starting,
+        "running": ContainerState::Running { .. } => ContainerState::Running { boot_id: "2b1c".into() },
+        "down": ContainerState::Down { .. } => ContainerState::Down { reason: awkward_text() },
+    });
+    let currents = every!(ServiceCurrent {
+        "active": ServiceCurrent::Active => ServiceCurrent::Active,
+        "inactive": ServiceCurrent::Inactive => ServiceCurrent::Inactive,
+        "backoff": ServiceCurrent::Backoff => ServiceCurrent::Backoff,
+        "error": ServiceCurrent::Error => ServiceCurrent::Error,
+    });
+    let statuses = every!(CheckStatus {
+        "up": CheckStatus::Up => CheckStatus::Up,
+        "down": CheckStatus::Down => CheckStatus::Down,
+        "inactive": CheckStatus::Inactive => CheckStatus::Inactive,
+    });
+    let drivers = every!(ReportedDriver {
+        "driver-namespaces": ReportedDriver::Namespaces => ReportedDriver::Namespaces,
+        "driver-plain": ReportedDriver::Plain => ReportedDriver::Plain,
+        "driver-wasm": ReportedDriver::Wasm => ReportedDriver::Wasm,
+    });
+    let startup = ReportedStartup::Enabled;
+    let service =
+        |(name, current): (&str, _)| ServiceState { name: name.into(), startup, current, restarts: 3 };
+    let check = |(name, status): (&str, _)| {
+        let startup = ReportedStartup::Disabled;
+        CheckState { name: name.into(), startup, status, failures: 2, threshold: 3 }
+    };
+    let pod = PodState {
+        services: currents.into_iter().map(service).collect(),
+        checks: statuses.into_iter().map(check).collect(),
+        left_out: 9,
+    };
+    let container = |driver, state| ContainerReport {
+        driver: Some(driver),
+        content: Some(digest("image")),
+        state,
+        starts: 4,
+        pod: pod.clone(),
+    };
+    let of = |containers| ReportedWorkloads {
+        unit: parse("wordpress/10"),
+        agent: parse("host-7.example"),
+        at: time(60),
+        report: WorkloadsReport {
+            containers,
+            taken_ports: vec![TakenPort { port: 80, address: "10.0.0.1".into(), reason: awkward_text() }],
+        },
+    };
+    let one = |state| of([(parse("web"), container(ReportedDriver::Wasm, state))].into());
+    let mut samples: Named<ReportedWorkloads> =
+        states.into_iter().map(|(name, state)| (name, one(state))).collect();
+    let driven = |driver| of([(parse("web"), container(driver, ContainerState::Starting))].into());
+    samples.extend(drivers.into_iter().map(|(name, driver)| (name, driven(driver))));
+    samples.push(("ports-alone", of([].into())));
+    samples
 }

@@ -2,17 +2,19 @@
 
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
+use bytes::Bytes;
 use futures_util::StreamExt as _;
 use parking_lot::{Mutex, RwLock};
 use periapt_client::{Client, ClientError, Learned, NdJson};
 use periapt_host_api::{
-    AgentName, Digest, ErrorCode, ModelUuid, UnitName,
+    AgentName, Digest, ErrorCode, ModelUuid, RequestId, UnitName,
     agent::{AgentAssignments, AgentPlace, ControllerPlace, Register, RunnerAnswer, RunnerCommand},
     api::WatchPosition,
     command::{CommandResults, Commands},
     resource::ResourceKey,
     secret::{SecretData, SecretKey},
     view::FrameLine,
+    workload_log::WorkloadLogPart,
 };
 use tokio::sync::{Notify, watch};
 
@@ -148,6 +150,14 @@ impl Controller for HttpController {
 
     async fn peers(&self, model: ModelUuid) -> Result<BTreeMap<AgentName, AgentPlace>, ControllerError> {
         Ok(self.client().peers(&self.agent, &model).await?)
+    }
+
+    async fn workload_log_part(
+        &self,
+        id: RequestId,
+        part: (WorkloadLogPart, Bytes),
+    ) -> Result<(), ControllerError> {
+        Ok(self.client().workload_log_part(&self.agent, id, part).await?)
     }
 
     async fn secret(

@@ -12,7 +12,10 @@ use tokio::{net::TcpStream, task::JoinSet, time::sleep};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{UnitWay, forward, host::BoundListener, host::IngressHost};
-use crate::metrics::{ListenerState, metrics};
+use crate::{
+    keeper::pods::WorkloadStates,
+    metrics::{ListenerState, metrics},
+};
 
 /// The shortest and the longest pause before the next attempt to listen.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(30));
@@ -24,6 +27,8 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 pub(super) struct Listener {
     pub(super) host: Arc<IngressHost>,
     pub(super) way: Arc<UnitWay>,
+    /// The states of the unit's workloads, among which is a port that the agent cannot listen on.
+    pub(super) states: Arc<WorkloadStates>,
     pub(super) address: SocketAddr,
 }
 
@@ -54,6 +59,7 @@ impl Listener {
                     // Each reason is told once: attempts go on for as long as the port is taken.
                     if told.as_ref() != Some(&reason) {
                         tracing::warn!(%unit, %address, reason, "the agent cannot listen for the unit, and tries again");
+                        self.states.port(unit, address, Some(&reason));
                         told = Some(reason);
                     }
                     sleep(pauses.failed()).await;
@@ -62,6 +68,7 @@ impl Listener {
             }
         };
         state.listening();
+        self.states.port(unit, address, None);
         tracing::info!(%unit, %address, "the agent listens for the unit");
         self.accept(&bound).await;
     }
@@ -106,5 +113,12 @@ impl Listener {
             forward::serve(&way, client, from.ip(), port).await;
             drop((of_unit, of_agent));
         });
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        // What is not to be listened on is not taken.
+        self.states.port(&self.way.unit, self.address, None);
     }
 }

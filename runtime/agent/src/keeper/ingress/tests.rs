@@ -72,7 +72,7 @@ impl Stage {
             Ok(ours)
         });
         let host = IngressHost::new([address], controllers.iter().copied());
-        let mut ingress = Ingress::new(host, ModelUuid(Uuid::nil()), pod);
+        let mut ingress = Ingress::new(host, ModelUuid(Uuid::nil()), pod, Arc::default());
         ingress.have_pods([unit].into());
         ingress.observe(&frame(None, 1, vec![machine(0, &[])]));
         Self { address, ingress, revision: 1, streams }

@@ -10,7 +10,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    ListeningPods, PodDial, PodId, PodReasons, StreamRequest,
+    ListeningPods, PodDial, PodId, PodReasons, StreamRequest, WorkloadStates,
     process::{PodEvent, PodProcess, opened},
     setup::{HeldImage, SetupFailure},
     starter::{PodSoftware, PodStarter},
@@ -32,6 +32,8 @@ pub(super) struct PodBoard {
     pub(super) listening: Arc<watch::Sender<ListeningPods>>,
     /// The reasons why others do not run.
     pub(super) reasons: Arc<watch::Sender<PodReasons>>,
+    /// The states of all, for the controller.
+    pub(super) states: Arc<WorkloadStates>,
     /// The calls of workloads.
     pub(super) dials: mpsc::Sender<PodDial>,
 }
@@ -76,6 +78,7 @@ pub(super) async fn keep(
             tracing::warn!(%unit, %container, why, ?pause, "a pod ended, and is started again");
         }
         board.note(pod, Some(&why));
+        board.states.down(pod, &why);
         let rest = async {
             match is_final {
                 // Other needs are another pod.
@@ -119,7 +122,7 @@ async fn serve(
     board: &PodBoard,
     ends: &CancellationToken,
 ) -> Option<String> {
-    let PodBoard { listening, dials, .. } = board;
+    let PodBoard { listening, states, dials, .. } = board;
     let ready = tokio::select! {
         () = ends.cancelled() => {
             process.end().await;
@@ -130,6 +133,7 @@ async fn serve(
     match ready {
         Ok(Ok(Some(PodEvent::Ready(boot_id)))) => {
             tracing::info!(unit = %pod.0, container = %pod.1, boot_id, "a pod listens");
+            states.runs(pod, &boot_id);
             listening.send_modify(|listening| listening.listens(pod, boot_id));
             board.note(pod, None);
         }
@@ -137,7 +141,7 @@ async fn serve(
             process.gone().await;
             return Some(reason);
         }
-        Ok(Ok(Some(PodEvent::Dial(..) | PodEvent::ServiceEnded { .. } | PodEvent::Notice(..)))) => {
+        Ok(Ok(Some(_))) => {
             process.kill().await;
             return Some("it speaks before it listens".to_owned());
         }
@@ -167,6 +171,7 @@ async fn serve(
                     let (unit, container) = pod;
                     tracing::warn!(%unit, %container, service, reason, "a service of a workload ended");
                 }
+                Ok(Some(PodEvent::State(state))) => states.pod(pod, state),
                 Ok(Some(PodEvent::Notice(number, notice))) if notice.is_within_bounds() => {
                     listening.send_modify(|listening| listening.add_notice(pod, number, notice));
                 }
@@ -256,7 +261,12 @@ mod tests {
             (Arc::default(), CancellationToken::new());
         let stop = ends.clone();
         let (dials, _) = mpsc::channel(1);
-        let board = PodBoard { listening: Arc::clone(&listening), reasons: Arc::default(), dials };
+        let board = PodBoard {
+            listening: Arc::clone(&listening),
+            reasons: Arc::default(),
+            states: Arc::default(),
+            dials,
+        };
         let pod: PodId = ("app/0".parse().unwrap(), "web".parse().unwrap());
         let task = tokio::spawn(async move {
             let software = PodSoftware::Container;

@@ -14,6 +14,7 @@ use std::{
 
 use periapt_helper::{DescriptorLines, send_beside};
 use periapt_host_api::{
+    container::PodState,
     notice::WorkloadNotice,
     pod::{DialOrder, MAX_REPORT_BYTES, OPENED, PodReport, PodStream},
 };
@@ -64,6 +65,8 @@ pub(crate) enum PodEvent {
     Dial(DialOrder, OwnedFd),
     /// Something of this number happened that the charm is to be told of.
     Notice(u64, WorkloadNotice),
+    /// The state of services and checks.
+    State(PodState),
     /// A service ended by itself.
     ServiceEnded {
         /// The service.
@@ -105,6 +108,7 @@ impl PodProcess {
                     PodReport::Ready { boot_id } => Ok(Some(PodEvent::Ready(boot_id))),
                     PodReport::Failed { reason } => Ok(Some(PodEvent::Failed(reason))),
                     PodReport::Notice { number, notice } => Ok(Some(PodEvent::Notice(number, notice))),
+                    PodReport::State(state) => Ok(Some(PodEvent::State(state))),
                     PodReport::ServiceEnded { service, reason } => {
                         Ok(Some(PodEvent::ServiceEnded { service, reason }))
                     }

@@ -11,7 +11,7 @@ use std::{
 };
 
 use futures_util::future::BoxFuture;
-use periapt_host_api::{Digest, charm::WorkloadMeta};
+use periapt_host_api::{Digest, charm::WorkloadMeta, container::ReportedDriver};
 
 use super::{
     needs::PodNeeds,
@@ -39,6 +39,16 @@ pub(crate) enum PodSoftware {
         /// The component and its port.
         workload: WorkloadMeta,
     },
+}
+
+impl PodSoftware {
+    /// Returns the content of the resource with its image.
+    pub(super) fn content(&self) -> Option<Digest> {
+        match self {
+            Self::Image(PodNeeds::Met(files)) => Some(files.image.digest),
+            Self::Container | Self::Image(PodNeeds::Unmet(_)) | Self::Workload { .. } => None,
+        }
+    }
 }
 
 /// The files that pods need.
@@ -87,6 +97,21 @@ impl PodStarter {
                 Some("this agent runs no WebAssembly workloads: it needs `--workloads wasm`")
             }
             PodSoftware::Container | PodSoftware::Image(_) | PodSoftware::Workload { .. } => None,
+        }
+    }
+
+    /// Returns the driver that runs such software.
+    pub(super) fn driver(&self, software: &PodSoftware) -> Option<ReportedDriver> {
+        match software {
+            PodSoftware::Container | PodSoftware::Image(_) => {
+                self.drivers.containers.map(|driver| match driver {
+                    ContainerDriver::Plain => ReportedDriver::Plain,
+                    ContainerDriver::Namespaces(_) => ReportedDriver::Namespaces,
+                })
+            }
+            PodSoftware::Workload { .. } => {
+                self.drivers.workloads.map(|WorkloadDriver::Wasm| ReportedDriver::Wasm)
+            }
         }
     }
 

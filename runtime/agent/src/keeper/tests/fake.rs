@@ -168,6 +168,14 @@ impl Controller for FakeController {
         Err(ControllerError::Away("no agents here".to_owned()))
     }
 
+    async fn workload_log_part(
+        &self,
+        _id: periapt_host_api::RequestId,
+        _part: (periapt_host_api::workload_log::WorkloadLogPart, bytes::Bytes),
+    ) -> Result<(), ControllerError> {
+        Ok(())
+    }
+
     async fn secret(
         &self,
         _model: ModelUuid,

@@ -399,9 +399,10 @@ impl Stage {
                     CommitDelivery::Hold => return self.held.push((id, command)),
                 }
             }
-            RunnerCommand::Claim(_) | RunnerCommand::Storage { .. } | RunnerCommand::Container { .. } => {
-                false
-            }
+            RunnerCommand::Claim(_)
+            | RunnerCommand::Storage { .. }
+            | RunnerCommand::Container { .. }
+            | RunnerCommand::Workloads { .. } => false,
         };
         let outcome = self.evaluate(command);
         // A refused runner learns of the cause by the stream, which a test may delay.

@@ -1,0 +1,20 @@
+//! The command for the other processes of an agent.
+
+use std::ffi::OsString;
+
+use periapt_agent::ChildProgram;
+
+use crate::program;
+
+/// Returns the command, with an environment. It runs this program's own file, even if another file has its path now.
+pub(crate) fn child_program(environment: Vec<(OsString, OsString)>) -> ChildProgram {
+    let arguments = |word: &str| vec![OsString::from("agent"), OsString::from(word)];
+    ChildProgram {
+        path: program::FILE.into(),
+        runner: arguments("runner"),
+        compile_helper: arguments("compile-helper"),
+        pod: ["agent", "pod", "--keeper"].map(OsString::from).into(),
+        unpack_helper: arguments("unpack-helper"),
+        environment,
+    }
+}

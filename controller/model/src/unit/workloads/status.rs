@@ -1,0 +1,107 @@
+//! The state of a unit's workloads, for display.
+
+use std::collections::BTreeMap;
+
+use periapt_host_api::{
+    ContainerName, ResourceName,
+    container::{
+        CheckState, ContainerDetails, ContainerImage, ContainerReport, ContainerState, ServiceCurrent,
+        ServiceState, TakenPort,
+    },
+};
+
+use crate::{
+    entity::{ReportedWorkloads, Unit},
+    root::{ModelState, Root},
+};
+
+/// The most problems of one unit that `status` lists.
+const MAX_PROBLEMS: usize = 10;
+
+/// Returns the last report of the unit's present agent, if that agent is alive.
+fn reported<'a>(
+    root: &Root,
+    state: &'a ModelState,
+    unit: &Unit,
+    lease_now_ms: u64,
+) -> Option<&'a ReportedWorkloads> {
+    let agent = state.agent_of(unit).filter(|agent| root.is_alive(agent, lease_now_ms))?;
+    state.workloads_of(&unit.name).map(AsRef::as_ref).filter(|reported| reported.agent == *agent)
+}
+
+/// Returns the containers that a unit's charm declares, with what its agent reports of them, and the ports that are
+/// taken.
+pub fn shown_workloads(
+    root: &Root,
+    state: &ModelState,
+    unit: &Unit,
+    lease_now_ms: u64,
+) -> (BTreeMap<ContainerName, ContainerDetails>, Vec<TakenPort>) {
+    let application = state.application(unit.name.application());
+    let charm = unit.record.charm.or_else(|| application.map(|application| application.charm));
+    let meta = charm.and_then(|charm| root.charm(&charm.digest)).map(|charm| &charm.meta);
+    let reported = reported(root, state, unit, lease_now_ms).map(|reported| &reported.report);
+    let container = |name: &ContainerName, resource: Option<&ResourceName>| {
+        let report = reported.and_then(|reported| reported.containers.get(name)).cloned();
+        let revisions = application.zip(resource).and_then(|(application, resource)| {
+            let attached = application.resources.get(resource)?;
+            let former = attached.former.iter().map(|former| &former.content);
+            Some((&attached.current, former.chain([&attached.current]).collect::<Vec<_>>()))
+        });
+        // The image that runs, which may be a former one; before that the one that will.
+        let content = report.as_ref().and_then(|report| report.content);
+        let revision = revisions.and_then(|(current, all)| match content {
+            Some(digest) => all.into_iter().rev().find(|revision| revision.digest == digest),
+            None => Some(current),
+        });
+        let image = revision.map(|revision| ContainerImage {
+            resource: resource.cloned(),
+            revision: revision.revision,
+            digest: revision.image.as_ref().map(|image| image.digest),
+            reference: revision.reference.as_ref().map(|name| name.as_str().to_owned()),
+        });
+        (name.clone(), ContainerDetails { image, report })
+    };
+    let containers = meta.into_iter().flat_map(|meta| &meta.containers);
+    let containers = containers.map(|(name, declared)| container(name, declared.resource.as_ref()));
+    (containers.collect(), reported.map(|reported| reported.taken_ports.clone()).unwrap_or_default())
+}
+
+/// Returns what is wrong with a unit's workloads, in words: containers, services and checks that are down, and ports
+/// that are taken.
+pub(crate) fn problems(root: &Root, state: &ModelState, unit: &Unit, lease_now_ms: u64) -> Vec<String> {
+    let Some(ReportedWorkloads { report, .. }) = reported(root, state, unit, lease_now_ms) else {
+        return Vec::new();
+    };
+    let mut problems: Vec<String> =
+        report.containers.iter().flat_map(|(name, container)| of_container(name, container)).collect();
+    problems.extend(report.taken_ports.iter().map(|TakenPort { port, address, reason }| {
+        format!("port {port} is not listened on at {address}: {reason}")
+    }));
+    if problems.len() > MAX_PROBLEMS {
+        let more = problems.len() - MAX_PROBLEMS;
+        problems.truncate(MAX_PROBLEMS);
+        problems.push(format!("and {more} more"));
+    }
+    problems
+}
+
+fn of_container(name: &ContainerName, container: &ContainerReport) -> Vec<String> {
+    if let ContainerState::Down { reason } = &container.state {
+        return vec![format!("container {name} does not run: {reason}")];
+    }
+    let services = container.pod.services.iter().filter(|service| service.is_down());
+    let checks = container.pod.checks.iter().filter(|check| check.is_down());
+    let service = |ServiceState { name: service, current, restarts, .. }: &ServiceState| match current {
+        ServiceCurrent::Backoff => {
+            format!(
+                "service {service} of container {name} ended, and is started again (restarts: {restarts})"
+            )
+        }
+        _ => format!("service {service} of container {name} ended with an error"),
+    };
+    let check = |CheckState { name: check, threshold, .. }: &CheckState| {
+        format!("check {check} of container {name} failed {threshold} times or more")
+    };
+    services.map(service).chain(checks.map(check)).collect()
+}

@@ -1,0 +1,99 @@
+//! The routes by which the output of workloads goes from agents to operators.
+
+use axum::{
+    body::Body,
+    extract::{Path, RawQuery, State},
+    response::Response,
+};
+use futures_util::{StreamExt as _, stream};
+use http::{HeaderMap, StatusCode, Version};
+use periapt_host_api::{
+    AgentName, ContainerName, ErrorCode, Refusal, RequestId, UnitName,
+    workload_log::{WorkloadLogOrder, WorkloadLogPart, WorkloadLogQuery},
+};
+use periapt_model::{Right, Subject};
+
+use crate::{
+    api::{
+        body, caller::RequestCaller, failure::HandlerResult, find::parsed, models::readable, query::Query,
+        streams,
+    },
+    bounds::StreamOf,
+    state::{Durable, Streams},
+    workload_logs::WorkloadLogs,
+};
+
+fn log_query(text: Option<&str>) -> Result<WorkloadLogQuery, Refusal> {
+    let mut query = Query::parse(text)?;
+    let container: Option<ContainerName> = query.one("container")?;
+    let read = WorkloadLogQuery {
+        container: container.ok_or_else(|| Refusal::bad_request("query container is missing"))?,
+        services: query.all("service")?,
+        tail: query.one("tail")?,
+        follow: query.flag("follow")?,
+    };
+    query.end()?;
+    read.check()?;
+    Ok(read)
+}
+
+/// Answers an operator with what a unit's pod answers.
+pub(crate) async fn of_unit(
+    State(durable): State<Durable>,
+    State(streams): State<Streams>,
+    State(logs): State<WorkloadLogs>,
+    who: RequestCaller,
+    Path((model, application, number)): Path<(String, String, String)>,
+    version: Version,
+    RawQuery(query): RawQuery,
+) -> HandlerResult<Response> {
+    let query = log_query(query.as_deref())?;
+    let unit: UnitName = parsed(&format!("{application}/{number}"))?;
+    let (published, state) = readable(&durable, &who, &model)?;
+    who.require(&published.root, Right::WriteModel, Subject::Model(&state))?;
+    let about = |refusal: Refusal| refusal.about(format!("unit {unit}"));
+    let found =
+        state.unit(&unit).ok_or_else(|| about(Refusal::not_found(format!("unit {unit:?} not found"))))?;
+    let agent = state
+        .agent_of(found)
+        .cloned()
+        .ok_or_else(|| about(Refusal::new(ErrorCode::TryAgain, format!("unit {unit} has no machine yet"))))?;
+    if !streams.presence.is_here(&agent) {
+        let text = format!("agent {agent} is not connected to this controller");
+        return Err(about(Refusal::new(ErrorCode::TryAgain, text)).into());
+    }
+    let uuid = state.model().uuid;
+    let permit = streams.limits.admit(StreamOf::Model(uuid), version)?;
+    let order = WorkloadLogOrder { model: uuid, unit: unit.clone(), query };
+    let mut log = logs.open(agent.clone(), order)?;
+    let first = log.begun(&agent).await.map_err(about)?;
+    let rest = stream::unfold((log, streams.stop), |(mut log, stop)| async move {
+        let next = tokio::select! {
+            () = stop.cancelled() => None,
+            next = log.next() => next,
+        };
+        next.map(|bytes| (bytes, (log, stop)))
+    });
+    Ok(streams::encoded(permit, stream::iter([first]).chain(rest)))
+}
+
+/// Takes a part from an agent.
+pub(crate) async fn part(
+    State(logs): State<WorkloadLogs>,
+    who: RequestCaller,
+    Path((agent, id)): Path<(String, String)>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+    content: Body,
+) -> HandlerResult<StatusCode> {
+    let (agent, id): (AgentName, RequestId) = (parsed(&agent)?, parsed(&id)?);
+    who.agent(&agent)?;
+    let mut query = Query::parse(query.as_deref())?;
+    let part: Option<String> = query.one("part")?;
+    query.end()?;
+    let part = part.and_then(|part| part.parse::<WorkloadLogPart>().ok());
+    let part = part.ok_or_else(|| Refusal::bad_request("query part: data, end or failed expected"))?;
+    let bytes = body::small_bytes(&headers, content).await?;
+    logs.pass(&agent, id, (part, bytes)).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,300 @@
+//! The states of a model's workloads on this agent, as the controller is to be told of them.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::SocketAddr,
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+use periapt_host_api::{
+    Digest, UnitName,
+    container::{
+        ContainerReport, ContainerState, MAX_TAKEN_PORTS, PodState, ReportedDriver, TakenPort,
+        WorkloadsReport,
+    },
+    size,
+};
+use tokio::{sync::Notify, time::Instant};
+
+use super::PodId;
+
+/// The reports of a unit that follow each other without a pause: as many as a deployment takes.
+const BURST: u32 = 16;
+
+/// The time after which a unit has earned another report. A workload that changes without end writes to the controller's
+/// log three times a minute.
+const EARNED: Duration = Duration::from_secs(20);
+
+/// The most bytes of the reports of one call, as JSON, but for the last one.
+const CALL_BYTES: usize = 256 << 10;
+
+/// The most units of one call.
+const CALL_UNITS: usize = 32;
+
+/// The states of the workloads of one model. What changes is told once; changes that follow each other are told together.
+#[derive(Debug, Default)]
+pub(crate) struct WorkloadStates {
+    states: Mutex<States>,
+    changed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct States {
+    units: BTreeMap<UnitName, UnitState>,
+    /// The units whose state the controller may not know.
+    changed: BTreeSet<UnitName>,
+}
+
+/// The state of one unit's workloads.
+#[derive(Debug)]
+struct UnitState {
+    now: WorkloadsReport,
+    told: WorkloadsReport,
+    /// The reports that the unit may make at once, and the time since which it earns another one.
+    credit: u32,
+    since: Instant,
+}
+
+/// The states that are due to be told.
+#[derive(Debug, Default)]
+pub(super) struct DueStates {
+    /// The units with their states.
+    pub(super) units: Vec<(UnitName, WorkloadsReport)>,
+    /// The time of the next attempt, if some units have to wait.
+    pub(super) again: Option<Instant>,
+}
+
+impl WorkloadStates {
+    /// Adds a container that is being started, or replaces one.
+    pub(super) fn start(&self, pod: &PodId, driver: Option<ReportedDriver>, content: Option<Digest>) {
+        let (state, pod_state) = (ContainerState::Starting, PodState::default());
+        let new = ContainerReport { driver, content, state, starts: 0, pod: pod_state };
+        self.change(&pod.0, |report| drop(report.containers.insert(pod.1.clone(), new)));
+    }
+
+    /// Records that a container runs.
+    pub(super) fn runs(&self, pod: &PodId, boot_id: &str) {
+        self.container(pod, |container| {
+            container.starts = container.starts.saturating_add(1);
+            container.state = ContainerState::Running { boot_id: boot_id.to_owned() };
+            container.pod = PodState::default();
+        });
+    }
+
+    /// Records the reason why a container does not run.
+    pub(super) fn down(&self, pod: &PodId, reason: &str) {
+        self.container(pod, |container| {
+            container.state = ContainerState::down(reason);
+            container.pod = PodState::default();
+        });
+    }
+
+    /// Records the state of a container's services and checks.
+    pub(super) fn pod(&self, pod: &PodId, state: PodState) {
+        self.container(pod, |container| container.pod = state.bounded());
+    }
+
+    /// Removes a container.
+    pub(super) fn ended(&self, pod: &PodId) {
+        self.change(&pod.0, |report| drop(report.containers.remove(&pod.1)));
+    }
+
+    /// Records the reason why the agent cannot listen on a unit's port; none if it can, or need not any more.
+    pub(crate) fn port(&self, unit: &UnitName, address: SocketAddr, reason: Option<&str>) {
+        let taken = reason.map(|reason| TakenPort::new(address, reason));
+        let ip = address.ip().to_string();
+        self.change(unit, |report| {
+            report.taken_ports.retain(|taken| taken.port != address.port() || taken.address != ip);
+            report.taken_ports.extend(taken.filter(|_| report.taken_ports.len() < MAX_TAKEN_PORTS));
+        });
+    }
+
+    fn container(&self, (unit, container): &PodId, change: impl FnOnce(&mut ContainerReport)) {
+        self.change(unit, |report| {
+            if let Some(container) = report.containers.get_mut(container) {
+                change(container);
+            }
+        });
+    }
+
+    fn change(&self, unit: &UnitName, change: impl FnOnce(&mut WorkloadsReport)) {
+        let mut states = self.states.lock();
+        let state = states.units.entry(unit.clone()).or_insert_with(UnitState::new);
+        change(&mut state.now);
+        if state.now != state.told {
+            states.changed.insert(unit.clone());
+            drop(states);
+            self.changed.notify_one();
+        } else if state.now == WorkloadsReport::default() {
+            states.units.remove(unit);
+        }
+    }
+
+    /// Waits for a change.
+    pub(super) async fn changed(&self) {
+        self.changed.notified().await;
+    }
+
+    /// Takes the states that are due to be told, as many as one call has room for.
+    pub(super) fn take_due(&self, now: Instant) -> DueStates {
+        let mut due = DueStates::default();
+        let mut states = self.states.lock();
+        let States { units, changed } = &mut *states;
+        let (mut bytes, mut taken) = (0, Vec::new());
+        for unit in &*changed {
+            let Some(state) = units.get_mut(unit).filter(|state| state.now != state.told) else {
+                taken.push(unit.clone());
+                continue;
+            };
+            if due.units.len() >= CALL_UNITS || bytes >= CALL_BYTES {
+                due.again = Some(now);
+                break;
+            }
+            match state.earn(now) {
+                Ok(()) => {
+                    bytes = bytes.saturating_add(size::of_json(&state.now));
+                    due.units.push((unit.clone(), state.now.clone()));
+                    taken.push(unit.clone());
+                }
+                Err(at) => due.again = Some(due.again.map_or(at, |earlier| earlier.min(at))),
+            }
+        }
+        for unit in &taken {
+            changed.remove(unit);
+        }
+        due
+    }
+
+    /// Records that the controller was told a state.
+    pub(super) fn told(&self, unit: &UnitName, told: WorkloadsReport) {
+        let mut states = self.states.lock();
+        let Some(state) = states.units.get_mut(unit) else { return };
+        state.told = told;
+        if state.now == state.told && state.now == WorkloadsReport::default() {
+            states.units.remove(unit);
+        }
+    }
+
+    /// Records that the controller was not told the state of a unit, which is due again later.
+    pub(super) fn not_told(&self, unit: &UnitName) {
+        self.states.lock().changed.insert(unit.clone());
+    }
+}
+
+impl UnitState {
+    fn new() -> Self {
+        let (now, told) = (WorkloadsReport::default(), WorkloadsReport::default());
+        Self { now, told, credit: BURST, since: Instant::now() }
+    }
+
+    /// Takes the right to one report, or returns the time at which there is one.
+    fn earn(&mut self, now: Instant) -> Result<(), Instant> {
+        while self.credit < BURST && now.duration_since(self.since) >= EARNED {
+            self.credit += 1;
+            self.since += EARNED;
+        }
+        if self.credit == BURST {
+            self.since = now;
+        }
+        match self.credit.checked_sub(1) {
+            Some(left) => {
+                self.credit = left;
+                Ok(())
+            }
+            None => Err(self.since + EARNED),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use periapt_host_api::container::{ReportedStartup, ServiceCurrent, ServiceState};
+
+    use super::*;
+
+    fn pod(unit: &str) -> PodId {
+        (unit.parse().unwrap(), "web".parse().unwrap())
+    }
+
+    fn service(restarts: u32) -> PodState {
+        let (startup, current) = (ReportedStartup::Enabled, ServiceCurrent::Backoff);
+        let service = ServiceState { name: "web".to_owned(), startup, current, restarts };
+        PodState { services: vec![service], ..PodState::default() }
+    }
+
+    /// Tells all that is due, and returns the number of reports.
+    fn tell(states: &WorkloadStates, now: Instant) -> usize {
+        let mut number = 0;
+        loop {
+            let due = states.take_due(now);
+            number += due.units.len();
+            for (unit, state) in due.units {
+                states.told(&unit, state);
+            }
+            if due.again != Some(now) {
+                return number;
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_state_is_told_when_it_differs_from_what_was_told() {
+        let states = WorkloadStates::default();
+        let (one, now) = (pod("app/0"), Instant::now());
+        states.start(&one, Some(ReportedDriver::Wasm), None);
+        states.runs(&one, "b1");
+        assert_eq!(tell(&states, now), 1);
+        states.pod(&one, PodState::default());
+        states.down(&pod("app/1"), "nobody knows of it");
+        assert_eq!(tell(&states, now), 0);
+        states.down(&one, "it ended");
+        let due = states.take_due(now);
+        let container = &due.units[0].1.containers[&one.1];
+        assert_eq!((container.state.clone(), container.starts), (ContainerState::down("it ended"), 1));
+        states.not_told(&one.0);
+        assert_eq!(tell(&states, now), 1);
+        states.ended(&one);
+        assert_eq!((tell(&states, now), states.states.lock().units.len()), (1, 0));
+    }
+
+    #[tokio::test]
+    async fn a_workload_that_changes_without_end_is_told_of_seldom_and_keeps_no_other_from_it() {
+        let states = WorkloadStates::default();
+        let (wild, calm) = (pod("app/0"), pod("app/1"));
+        states.start(&wild, None, None);
+        let (began, mut number) = (Instant::now(), 0);
+        for second in 0..600 {
+            states.pod(&wild, service(second));
+            number += tell(&states, began + Duration::from_secs(second.into()));
+        }
+        assert!((40..=50).contains(&number), "{number}");
+        states.start(&calm, None, None);
+        assert_eq!(tell(&states, began + Duration::from_secs(600)), 1);
+    }
+
+    #[tokio::test]
+    async fn many_units_are_told_in_calls_of_bounded_size() {
+        let states = WorkloadStates::default();
+        for number in 0..100 {
+            states.start(&pod(&format!("app/{number}")), None, None);
+        }
+        let now = Instant::now();
+        let due = states.take_due(now);
+        assert_eq!((due.units.len(), due.again), (CALL_UNITS, Some(now)));
+        assert_eq!(tell(&states, now), 100 - CALL_UNITS);
+    }
+
+    #[tokio::test]
+    async fn a_port_is_taken_until_the_agent_can_listen_on_it() {
+        let states = WorkloadStates::default();
+        let (unit, address) = ("app/0".parse().unwrap(), "127.0.0.1:80".parse().unwrap());
+        states.port(&unit, address, Some("another process of the host listens there"));
+        states.port(&unit, address, Some("unit b/0 has the same port open"));
+        let due = states.take_due(Instant::now());
+        let expected = [TakenPort::new(address, "unit b/0 has the same port open")];
+        assert_eq!(due.units[0].1.taken_ports, expected);
+        states.port(&unit, address, None);
+        assert!(states.states.lock().units.is_empty());
+    }
+}

@@ -1,0 +1,83 @@
+//! The output of workloads, for operators who wait for it. The keeper reads no byte of it: it hands over what a pod writes.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use bytes::Bytes;
+use periapt_hook::WorkloadTarget;
+use periapt_host_api::{
+    RequestId,
+    workload_log::{MAX_PART_BYTES, WorkloadLogOrder, WorkloadLogPart},
+};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::UnixStream,
+    time::sleep,
+};
+use tokio_util::task::AbortOnDropHandle;
+
+use super::{controller::Controller, pods::PodStreams};
+
+/// The pause between parts: what a workload writes meanwhile becomes one part.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// The orders that this agent serves. Dropping one ends it.
+#[derive(Debug, Default)]
+pub(super) struct LogOrders(BTreeMap<RequestId, AbortOnDropHandle<()>>);
+
+impl LogOrders {
+    /// Serves new orders, and ends those that are gone. `streams` is the way to the pods of an order's model.
+    pub(super) fn follow<C: Controller>(
+        &mut self,
+        controller: &C,
+        orders: BTreeMap<RequestId, WorkloadLogOrder>,
+        streams: impl Fn(&WorkloadLogOrder) -> Option<PodStreams>,
+    ) {
+        self.0.retain(|id, _| orders.contains_key(id));
+        for (id, order) in orders {
+            let controller = controller.clone();
+            self.0.entry(id).or_insert_with(|| {
+                let streams = streams(&order);
+                AbortOnDropHandle::new(tokio::spawn(async move {
+                    let last = serve(&controller, id, &order, streams).await;
+                    // An operator who has left needs no end.
+                    let _ = controller.workload_log_part(id, last).await;
+                }))
+            });
+        }
+    }
+}
+
+/// Hands the output of one order over, and returns its last part.
+async fn serve<C: Controller>(
+    controller: &C,
+    id: RequestId,
+    order: &WorkloadLogOrder,
+    streams: Option<PodStreams>,
+) -> (WorkloadLogPart, Bytes) {
+    let failed = |reason: String| (WorkloadLogPart::Failed, Bytes::from(reason));
+    let target = WorkloadTarget::Pebble(order.query.container.clone());
+    let opened = match streams {
+        Some(streams) => streams.open(&order.unit, &target).await,
+        None => Err(format!("unit {} is not on this agent", order.unit)),
+    };
+    let mut stream =
+        match opened.and_then(|stream| UnixStream::from_std(stream).map_err(|error| error.to_string())) {
+            Ok(stream) => stream,
+            Err(reason) => return failed(reason),
+        };
+    if let Err(error) = stream.write_all(order.query.request().as_bytes()).await {
+        return failed(format!("the pod has ended: {error}"));
+    }
+    let mut bytes = vec![0; MAX_PART_BYTES];
+    loop {
+        let part = match stream.read(&mut bytes).await {
+            Ok(read @ 1..) => Bytes::copy_from_slice(bytes.get(..read).unwrap_or_default()),
+            Ok(0) | Err(_) => return (WorkloadLogPart::End, Bytes::new()),
+        };
+        if let Err(error) = controller.workload_log_part(id, (WorkloadLogPart::Data, part)).await {
+            tracing::debug!(unit = %order.unit, %error, "the output of a workload is not handed over");
+            return (WorkloadLogPart::End, Bytes::new());
+        }
+        sleep(PAUSE).await;
+    }
+}
