@@ -1,10 +1,12 @@
 import * as host from "#host";
 import { ask } from "./error.js";
+import { Container } from "./pebble.js";
 import { Relation } from "./relation.js";
 import * as ports from "./ports.js";
 import * as secrets from "./secret.js";
 import { state } from "./state.js";
 import { Status } from "./status.js";
+import { page, toPort } from "./workload.js";
 
 const { identity, leadership, relations, resources, status, storage } = host;
 
@@ -80,6 +82,19 @@ export class Unit {
   /** Says how the whole application is; leader only. */
   setAppStatus({ workload, message }) {
     ask("setting the application's status", () => status.setApplication(workload, message));
+  }
+
+  /** A container of this unit, or a WebAssembly workload, by its name. */
+  container(name) {
+    return new Container(name);
+  }
+  /** A page of a workload, by its port: `{status, body, text, isSuccess}`. */
+  workloadPage(port, path = "/") {
+    return page(port, path);
+  }
+  /** A stream to a TCP port that a workload listens on. */
+  workloadPort(port) {
+    return toPort(port);
   }
 
   /** Says which version of the workload runs. */

@@ -180,6 +180,13 @@ export interface Unit {
 
   /** Says how the whole application is; leader only. */
   setAppStatus(status: Status): void;
+  /** A container of this unit, or a WebAssembly workload, by its name. */
+  container(name: string): Container;
+  /** A page of a workload, by its port and path, of at most 4 MiB; `/` unless said. */
+  workloadPage(port: number, path?: string): HttpResponse;
+  /** A stream to a TCP port that a workload listens on. */
+  workloadPort(port: number): WorkloadStream;
+
   /** Says which version of the workload runs. */
   setVersion(version: string): void;
 
@@ -277,6 +284,160 @@ export class OwnBag extends RelationBag {
   /** Sets several, all or none. */
   update(values: Record<string, BagValue>): void;
   delete(key: string): void;
+}
+
+/** A workload's answer to a request. */
+export interface HttpResponse {
+  readonly status: number;
+  readonly isSuccess: boolean;
+  readonly body: Uint8Array;
+  /** The body as text. */
+  readonly text: string;
+}
+
+/** A stream of bytes to a workload. What is written takes effect at once, and stays if the hook fails. */
+export class WorkloadStream {
+  private constructor();
+  /** Waits for bytes: undefined at the end; null if none came within the time in milliseconds, where one is given. */
+  read(most?: number, milliseconds?: number | null): Uint8Array | undefined | null;
+  /** Sends all of it. */
+  write(content: string | Uint8Array): void;
+  /** Sends as many bytes as the workload takes, within a time in milliseconds where one is given. */
+  send(bytes: Uint8Array, milliseconds: number | null): number;
+  /** Ends the writing: the workload reads to the end. Reading goes on. */
+  endWriting(): void;
+  close(): void;
+}
+
+/** The permissions (0o644) and the owner of a new file or directory. */
+export interface FileAccess {
+  permissions?: number;
+  user?: string;
+  group?: string;
+}
+
+export interface FileInfo {
+  readonly path: string;
+  readonly name: string;
+  readonly type: "file" | "directory" | "symlink" | "socket" | "named-pipe" | "device" | "unknown";
+  readonly size: number;
+  readonly permissions: number;
+  readonly user: string | null;
+  readonly group: string | null;
+  readonly isDirectory: boolean;
+}
+
+export interface Service {
+  readonly name: string;
+  readonly startup: "enabled" | "disabled";
+  readonly current: "active" | "inactive" | "backoff" | "error";
+  readonly isRunning: boolean;
+}
+
+export interface Check {
+  readonly name: string;
+  readonly level: string;
+  readonly status: "up" | "down" | "inactive";
+  readonly failures: number;
+  readonly threshold: number;
+  readonly isUp: boolean;
+}
+
+export interface Notice {
+  readonly id: string;
+  readonly type: string;
+  readonly key: string;
+  readonly occurrences: number;
+  readonly data: Record<string, string>;
+}
+
+export interface ExecOptions {
+  /** The command's input; empty unless said. */
+  stdin?: string | Uint8Array;
+  /** Milliseconds after which Pebble kills it: a {@link PebbleError} of kind `change-failed`. */
+  timeout?: number;
+  environment?: Record<string, string>;
+  workingDirectory?: string;
+  user?: string;
+  group?: string;
+  /** A service whose environment, directory and user the command gets. */
+  serviceContext?: string;
+}
+
+/** How a command ended, and what it printed. */
+export class ExecOutput {
+  private constructor();
+  readonly code: number;
+  readonly stdout: Uint8Array;
+  readonly stderr: Uint8Array;
+  /** What it printed, as text, if it exited with 0; any other code is thrown. */
+  success(): string;
+}
+
+/**
+ * A container of this unit, by its Pebble: its services, files and commands. A WebAssembly workload is a container of its name.
+ * Calls take effect at once, and stay if the hook fails. What Pebble refuses is thrown as {@link PebbleError}; a container that
+ * nobody listens for, as {@link Refused} with the code `not-ready`.
+ */
+export class Container {
+  private constructor();
+  readonly name: string;
+  /** A stream to its Pebble, which speaks HTTP. */
+  connect(): WorkloadStream;
+  /** Whether it has started and answers. */
+  readonly canConnect: boolean;
+  /** The id of its start: another after each restart. */
+  readonly bootId: string;
+
+  /** Adds a layer, in YAML or as an object, or combines it with the layer of the same label. `replan` applies it. */
+  addLayer(label: string, layer: string | object): void;
+  /** What all layers give together, in YAML. */
+  readonly plan: string;
+  /** Starts enabled services that do not run, restarts those that the plan has otherwise, and waits for them. */
+  replan(): void;
+  start(...services: string[]): void;
+  stop(...services: string[]): void;
+  restart(...services: string[]): void;
+  /** Sends a signal, such as `SIGHUP`, to services that run. */
+  sendSignal(signal: string, ...services: string[]): void;
+  readonly services: Service[];
+  service(name: string): Service | undefined;
+  readonly checks: Check[];
+  readonly notices: Notice[];
+  /** A notice by its id, such as that of a `pebble-custom-notice`. */
+  notice(id: string): Notice;
+  /** Makes a custom notice, or repeats it; answers its id. A key is as in `example.com/backup-done`. */
+  notify(key: string, data?: Record<string, string>): string;
+
+  /** Writes a file, with the directories above it. */
+  push(path: string, content: string | Uint8Array, access?: FileAccess): void;
+  /** The content of a file, of at most 8 MiB. */
+  pull(path: string): Uint8Array;
+  /** The same, as text. */
+  pullText(path: string): string;
+  exists(path: string): boolean;
+  listFiles(path: string): FileInfo[];
+  /** Makes a directory, with those above it; one that is there stays. */
+  makeDirectory(path: string, access?: FileAccess): void;
+  /** Removes a file, or a directory with all that is in it. A path that is not there is no error. */
+  removePath(path: string): void;
+
+  /** Runs a command without a shell, and waits for its end; takes four of the hook's streams meanwhile. */
+  exec(command: string[], options?: ExecOptions): ExecOutput;
+}
+
+/** What a container's Pebble refused, or failed at. */
+export class PebbleError extends Error {
+  private constructor();
+  readonly container: string;
+  /**
+   * Pebble's word, such as `not-found`, `permission-denied` or `generic-file-error`; `api` if it gives none. The SDK's own are
+   * `change-failed`, `timeout`, `broken` (the answer broke off, or makes no sense), `invalid` and `exit-code`.
+   */
+  readonly kind: string;
+  readonly reason: string;
+  /** The status of the response; 0 if the error is not that of a response. */
+  readonly status: number;
 }
 
 /** What a charm says of its workload. Thrown by a handler, it ends the hook early, and well. */

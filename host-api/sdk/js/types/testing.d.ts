@@ -26,6 +26,13 @@ export class Harness {
 
   /** Sets options, without an event; undefined takes one away. */
   config(values: Record<string, OptionValue | undefined>): this;
+  /** Starts a container, without an event: hooks reach its Pebble from now on. */
+  container(name: string): TestContainer;
+  /** Starts a workload that answers requests on a port. */
+  serve(
+    port: number,
+    respond: (request: { method: string; path: string; body: Uint8Array }) => { status: number; body: string | Uint8Array },
+  ): this;
   /** Answers hook tools. */
   tools(
     answer: (name: string, args: string[], stdin: Uint8Array | null) => { code?: number; stdout?: string; stderr?: string },
@@ -82,4 +89,41 @@ export class Harness {
   unitBag(relation: Relation): Texts;
   /** Its application's bag in a relation. */
   appBag(relation: Relation): Texts;
+}
+
+/** A container beside a unit in memory. It keeps files and layers, writes down what is asked of services, and runs none. */
+export class TestContainer {
+  /** Writes a file, as an image has it. */
+  write(path: string, content: string | Uint8Array): this;
+  /** A file as text. */
+  file(path: string): string | undefined;
+  /** The last layer that was added under a label, as the charm wrote it. */
+  layer(label: string): string | undefined;
+  /** What was asked of services, in order: `replan`, `start web`, `SIGHUP web`. */
+  actions: string[];
+  /** The notices that the charm made. */
+  notices: { id: string; key: string }[];
+  /** The services that the charm sees, each with its state: `{web: "active"}`. */
+  services: Texts;
+  /** The checks that the charm sees, each with its state: `{page: "down"}`. */
+  checks: Texts;
+  /** The plan that the charm sees. */
+  plan: string;
+  /** What is sent in place of each response, after which the stream ends. */
+  sends: string | Uint8Array | undefined;
+  /** Runs commands. */
+  runs(
+    run: (
+      command: string[],
+      stdin: Uint8Array,
+    ) => { code?: number; stdout?: string | Uint8Array; stderr?: string | Uint8Array },
+  ): this;
+  /** Answers requests before the container's Pebble does; that answers those for which the function answers undefined. */
+  answers(
+    answer: (request: {
+      method: string;
+      path: string;
+      body: string;
+    }) => { status?: number; body: string | Uint8Array } | undefined,
+  ): this;
 }

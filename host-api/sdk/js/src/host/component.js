@@ -16,3 +16,4 @@ export * as secrets from "periapt:charm/secrets@0.1.0";
 export * as state from "periapt:charm/state@0.1.0";
 export * as status from "periapt:charm/status@0.1.0";
 export * as storage from "periapt:charm/storage@0.1.0";
+export * as workloads from "periapt:charm/workloads@0.1.0";

@@ -24,3 +24,4 @@ export const secrets = answered(answers.secrets);
 export const state = answered(answers.state);
 export const status = answered(answers.status);
 export const storage = answered(answers.storage);
+export const workloads = answered(answers.workloads);

@@ -4,6 +4,7 @@ import { led, refuse, sorted } from "./state.js";
 export { events } from "./events.js";
 export { relations } from "./relations.js";
 export * as secrets from "./secrets.js";
+export { workloads } from "./streams.js";
 
 /** A value as the contract carries options. */
 function option(value) {

@@ -1,6 +1,7 @@
 import { handler } from "../charm.js";
 import { Relation } from "../relation.js";
 import { shown } from "../ports.js";
+import { TestContainer } from "./container.js";
 import { declaredBy } from "./declared.js";
 import { decode, encode } from "../utf8.js";
 import {
@@ -79,6 +80,19 @@ export class Harness {
       if (value === undefined) this.#state.config.delete(key);
       else this.#state.config.set(key, value);
     }
+    return this;
+  }
+
+  /** Starts a container, without an event: hooks reach its Pebble from now on. */
+  container(name) {
+    const { containers } = this.#state;
+    if (!containers.has(name)) containers.set(name, new TestContainer());
+    return containers.get(name);
+  }
+
+  /** Starts a workload that answers requests on a port: `({method, path, body}) => ({status, body})`. */
+  serve(port, respond) {
+    this.#state.served.set(port, { respond });
     return this;
   }
 

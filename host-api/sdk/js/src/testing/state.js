@@ -12,6 +12,11 @@ export class State {
     this.storageLocations = new Map();
     this.resources = new Map();
     this.files = new Map();
+    /** The containers that have started, by name, and what is served on ports. */
+    this.containers = new Map();
+    this.served = new Map();
+    this.streams = new Map();
+    this.lastStream = 0;
     this.goal = { units: [], relations: [] };
     this.network = new Map();
     this.tool = (name) => ({ code: 1, stderr: `ERROR the harness has no answer for ${name}\n` });
