@@ -30,6 +30,7 @@ type Unit struct {
 	tool      func(name string, arguments []string) (stdout string, err error)
 	resources map[string]contract.Resource
 	declared  declared
+	workloads workloads
 
 	durable   durable
 	status    string
@@ -65,6 +66,7 @@ func New(name string, handlers periapt.Handlers) *Unit {
 		address:   "10.0.0.1",
 		config:    map[string]contract.Value{},
 		resources: map[string]contract.Resource{},
+		workloads: newWorkloads(),
 		durable:   durable{state: map[string]string{}},
 	}
 }

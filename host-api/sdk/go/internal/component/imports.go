@@ -117,6 +117,21 @@ func secretsRemove(uri string, hasRevision, revision uint32, into unsafe.Pointer
 //go:wasmimport periapt:charm/resources@0.1.0 get
 func resourcesGet(name string, into unsafe.Pointer)
 
+//go:wasmimport periapt:charm/workloads@0.1.0 connect
+func workloadsConnect(kind, first, second uint32, into unsafe.Pointer)
+
+//go:wasmimport periapt:charm/workloads@0.1.0 read
+func workloadsRead(stream, most, hasTimeout, timeout uint32, into unsafe.Pointer)
+
+//go:wasmimport periapt:charm/workloads@0.1.0 write
+func workloadsWrite(stream uint32, bytes unsafe.Pointer, count, hasTimeout, timeout uint32, into unsafe.Pointer)
+
+//go:wasmimport periapt:charm/workloads@0.1.0 shutdown
+func workloadsShutdown(stream uint32, into unsafe.Pointer)
+
+//go:wasmimport periapt:charm/workloads@0.1.0 close
+func workloadsClose(stream uint32)
+
 //go:wasmimport periapt:charm/hook-tools@0.1.0 run
 func hookToolsRun(name string, arguments unsafe.Pointer, count uint32, hasStdin uint32, stdin unsafe.Pointer,
 	stdinLength uint32, into unsafe.Pointer)

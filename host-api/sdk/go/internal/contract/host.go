@@ -44,6 +44,7 @@ type Host interface {
 	RevokeSecret(uri, reader string) error
 	RemoveSecret(uri string) error
 
+	Workloads
 	Resource(name string) (Resource, error)
 	Tool(name string, arguments []string) ToolOutput
 }
@@ -54,6 +55,27 @@ type Identity interface {
 	AppName() string
 	ModelName() string
 	PrivateAddress() (string, error)
+}
+
+// Workloads are streams of bytes to the unit's workloads. Times are in milliseconds; a negative one is without end.
+type Workloads interface {
+	Connect(target Target) (stream uint32, err error)
+	Read(stream, most uint32, milliseconds int64) (Received, error)
+	Write(stream uint32, bytes []byte, milliseconds int64) (written uint32, err error)
+	EndWriting(stream uint32) error
+	Close(stream uint32)
+}
+
+// Target is a container's Pebble, or a port if no container is named.
+type Target struct {
+	Container string
+	Port      uint16
+}
+
+// Received is what came within a time; without bytes and end, nothing did.
+type Received struct {
+	Bytes []byte
+	IsEnd bool
 }
 
 // Value is an option's: a string, an int64, a float64, a bool or a SecretURI.
