@@ -81,6 +81,7 @@ typedef enum periapt_reason {
   PERIAPT_NOT_SUPPORTED,
   PERIAPT_OTHER_FAILURE,
   PERIAPT_OTHER,
+  PERIAPT_PEBBLE, // a container's Pebble refused a call, or failed at it: `periapt_pebble_kind` says how
 } periapt_reason;
 
 // Fails the hook: nothing that it asked for happens, save its statuses and its log. The first failure counts.
@@ -185,6 +186,65 @@ void periapt_result(const char *key, const char *format, ...) PERIAPT_PRINTF(2, 
 void periapt_action_log(const char *format, ...) PERIAPT_PRINTF(1, 2);
 // Says that the action failed. The handler goes on, and what it asks for happens.
 void periapt_action_fail(const char *format, ...) PERIAPT_PRINTF(1, 2);
+
+// --- Workloads -----------------------------------------------------------------------------------------------------------
+
+// A container of this unit, by its name, and its Pebble: its services and files. A WebAssembly workload is a container of its name.
+// Calls take effect at once, and stay if the hook fails. One that Pebble refuses fails the hook, as a refusal of the host does.
+
+// Whether the container has started and answers. Fails nothing.
+bool periapt_pebble_can_connect(const char *container);
+// How Pebble failed: its word, such as `not-found`, `permission-denied`, `generic-file-error`, `api` if it gave none, or the SDK's:
+// `change-failed`, `timeout`, `broken` (the answer broke off, or makes no sense), `invalid`. NULL if it did not fail.
+const char *periapt_pebble_kind(void);
+
+// Adds a layer in YAML, or combines it with the layer of the same label. `replan` applies it.
+void periapt_pebble_add_layer(const char *container, const char *label, const char *layer);
+// What all layers give together, in YAML.
+const char *periapt_pebble_plan(const char *container);
+// Starts enabled services that do not run, restarts those that the plan has otherwise, and waits for them.
+void periapt_pebble_replan(const char *container);
+void periapt_pebble_start(const char *container, const char *service);
+void periapt_pebble_stop(const char *container, const char *service);
+void periapt_pebble_restart(const char *container, const char *service);
+// Sends a signal, such as SIGHUP, to a service that runs.
+void periapt_pebble_send_signal(const char *container, const char *signal, const char *service);
+// A service's state: `active`, `inactive`, `backoff` or `error`; NULL if the plan has no such service.
+const char *periapt_pebble_service(const char *container, const char *service);
+// A check's state: `up`, `down` or `inactive`; NULL if the plan has no such check.
+const char *periapt_pebble_check(const char *container, const char *check);
+// Makes a custom notice, or repeats it. A key is as in `example.com/backup-done`.
+void periapt_pebble_notify(const char *container, const char *key);
+// The value under a name in the data of a notice, by the notice's id (`event->id`); NULL if there is none.
+const char *periapt_pebble_notice(const char *container, const char *id, const char *name);
+
+typedef struct periapt_bytes {
+  const char *data; // a NUL follows the last byte
+  size_t length;
+} periapt_bytes;
+
+// Writes a file, with the directories above it.
+void periapt_pebble_push(const char *container, const char *path, const char *content);
+// The same of bytes, with permissions such as 0600; 0: those that Pebble gives.
+void periapt_pebble_push_bytes(const char *container, const char *path, periapt_bytes content, unsigned permissions);
+// Reads a file of at most 8 MiB; without data if that fails.
+periapt_bytes periapt_pebble_pull(const char *container, const char *path);
+// Whether there is something at a path.
+bool periapt_pebble_exists(const char *container, const char *path);
+// The names in a directory, sorted.
+periapt_texts periapt_pebble_list_files(const char *container, const char *path);
+// Makes a directory, with those above it; one that is there stays.
+void periapt_pebble_make_dir(const char *container, const char *path);
+// Removes a file, or a directory with all that is in it. A path that is not there is no failure.
+void periapt_pebble_remove_path(const char *container, const char *path);
+
+typedef struct periapt_page {
+  int status; // 0: nobody answered, and the hook has failed
+  periapt_bytes body;
+} periapt_page;
+
+// Asks a workload of this unit for a page of at most 4 MiB, by its port and a path such as `/health`.
+periapt_page periapt_workload_page(uint16_t port, const char *path);
 
 // --- Hook tools ---------------------------------------------------------------------------------------------------------
 

@@ -5,7 +5,9 @@ static struct {
   int32_t code;
   periapt_reason reason;
   const char *message;
-} failure = {0, PERIAPT_NO_REASON, NULL};
+  // Of a Pebble.
+  const char *kind;
+} failure = {0, PERIAPT_NO_REASON, NULL, NULL};
 
 void periapt_begin(void) { periapt_forgive(); }
 
@@ -13,6 +15,7 @@ void periapt_forgive(void) {
   failure.code = 0;
   failure.reason = PERIAPT_NO_REASON;
   failure.message = NULL;
+  failure.kind = NULL;
 }
 
 bool periapt_failed(void) { return failure.message != NULL; }
@@ -28,6 +31,15 @@ void periapt_fail_with(int32_t code, periapt_reason reason, const char *message)
   failure.code = code;
   failure.reason = reason;
   failure.message = message;
+}
+
+const char *periapt_pebble_kind(void) { return failure.kind; }
+
+void periapt_pebble_failed(const char *container, const char *kind, const char *message, unsigned status) {
+  if (periapt_failed()) return;
+  const char *shown = status == 0 ? "" : periapt_text(" (status %u)", status);
+  periapt_fail_with(1, PERIAPT_PEBBLE, periapt_text("container \"%s\": %s%s", container, message, shown));
+  failure.kind = kind;
 }
 
 void periapt_fail(const char *format, ...) {

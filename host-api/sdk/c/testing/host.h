@@ -28,6 +28,32 @@ struct durable {
   size_t port_count;
 };
 
+// A container, with as much of a Pebble as charms see of it.
+struct container {
+  const char *name;
+  struct {
+    const char *path, *data;
+    size_t length;
+    bool is_directory;
+  } files[HOST_MAX];
+  size_t file_count;
+  struct entries layers, services, checks, notices, answers;
+  const char *actions, *plan, *sends;
+  size_t sends_length;
+};
+
+// A stream to a workload: what the charm sent and was not answered yet, and the answer that it has not read yet.
+struct stream {
+  struct container *container; // NULL: a port
+  const char *page;
+  char *sent, *answer;
+  size_t sent_length, answer_length, taken;
+  bool is_open, is_over;
+};
+
+#define HOST_MAX_STREAMS 16
+#define HOST_MAX_CONTAINERS 8
+
 struct host {
   const char *unit;
   bool leader;
@@ -42,6 +68,11 @@ struct host {
   struct durable durable;
   bool runs_action;
   const char *status, *version, *logged, *action_failure;
+  struct container containers[HOST_MAX_CONTAINERS];
+  size_t container_count;
+  // Pages by their ports.
+  struct entries pages;
+  struct stream streams[HOST_MAX_STREAMS + 1];
 };
 
 extern struct host host;
@@ -67,6 +98,18 @@ const char *host_app(void);
 // The scope of a bag.
 const char *host_bag(uint32_t relation, const char *owner);
 const char *host_find(const struct entries *entries, const char *scope, const char *key);
+// A container that was started; one that was not ends the test.
+struct container *host_container(const char *name);
+// Writes a file of a container, or makes a directory; data NULL removes all at and below the path.
+void host_write(struct container *container, const char *path, const char *data, size_t length, bool is_directory);
+// Answers a request to a container's Pebble with a whole response.
+struct host_reply {
+  unsigned status;
+  const char *kind, *body;
+  size_t length;
+} host_pebble(struct container *container, const char *method, const char *path, const char *body, size_t length);
+// Runs a hook of an event.
+bool pt_event(exports_periapt_charm_handler_invocation_t *invocation);
 // Sets a key; NULL deletes it.
 void host_put(struct entries *entries, const char *scope, const char *key, const char *value);
 

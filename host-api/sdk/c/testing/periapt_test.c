@@ -29,6 +29,8 @@ static bool run(exports_periapt_charm_handler_invocation_t invocation) {
   return false;
 }
 
+bool pt_event(exports_periapt_charm_handler_invocation_t *invocation) { return run(*invocation); }
+
 void pt_unit(const char *name) {
   memset(&host, 0, sizeof host);
   memset(&last, 0, sizeof last);

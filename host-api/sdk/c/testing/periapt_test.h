@@ -18,6 +18,7 @@
 #define PERIAPT_TEST_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 // --- The unit, as the test wants it -------------------------------------------------------------------------------------
@@ -37,6 +38,24 @@ void pt_secret(const char *uri, const char *key, const char *value);
 // A parameter of the next action, as JSON.
 void pt_param(const char *path, const char *json);
 
+// --- Workloads, as the test wants them ------------------------------------------------------------------------------------
+
+// Starts a container, without an event: hooks reach its Pebble from now on. It keeps files and layers, writes down what is asked of
+// services, and runs none.
+void pt_container(const char *name);
+// Writes a file of the container, as an image has it.
+void pt_file(const char *container, const char *path, const char *content);
+// A service or a check that the charm sees, and its state; the plan that it sees.
+void pt_service(const char *container, const char *service, const char *state);
+void pt_check(const char *container, const char *check, const char *state);
+void pt_plan(const char *container, const char *yaml);
+// What requests whose paths begin so are answered, in place of the container's Pebble: a status and JSON, as in `400 {}`.
+void pt_answer(const char *container, const char *path, const char *answer);
+// What is sent in place of each response, after which the stream ends.
+void pt_sends(const char *container, const char *bytes, size_t length);
+// The page that is served on a port: a status and its body, as in `200 hello`.
+void pt_page(uint16_t port, const char *page);
+
 // --- Hooks: whether they succeeded ---------------------------------------------------------------------------------------
 
 // One that is about nothing: `config-changed`.
@@ -50,6 +69,10 @@ bool pt_depart(uint32_t relation, const char *unit);
 // The relation ends.
 bool pt_break(uint32_t relation);
 bool pt_action(const char *name);
+bool pt_pebble_ready(const char *container);
+bool pt_custom_notice(const char *container, const char *id, const char *key);
+bool pt_check_failed(const char *container, const char *check);
+bool pt_check_recovered(const char *container, const char *check);
 
 // --- What became of it ---------------------------------------------------------------------------------------------------
 
@@ -69,6 +92,13 @@ const char *pt_stored(const char *key);
 // A result of the last action, and what it said that it failed with.
 const char *pt_result(const char *key);
 const char *pt_action_failure(void);
+
+// A file of a container; NULL if it is not there.
+const char *pt_pushed(const char *container, const char *path);
+// The last layer that was added under a label, as the charm wrote it.
+const char *pt_layer(const char *container, const char *label);
+// What was asked of services, in order: `replan; start web; SIGHUP web`.
+const char *pt_actions(const char *container);
 
 // --- Tests --------------------------------------------------------------------------------------------------------------
 
