@@ -7,6 +7,7 @@ use periapt_tests::{Installation, POLL_INTERVAL, RunningProcess, signal};
 use serde_json::{Value, json};
 
 mod commands;
+mod languages;
 mod notices;
 mod operators;
 

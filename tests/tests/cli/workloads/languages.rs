@@ -1,0 +1,102 @@
+//! Charms in JavaScript, Go and C that drive a container by the client of Pebble of their SDK.
+
+use std::{fs, path::Path};
+
+use anyhow::{Context as _, ensure};
+use periapt_tests::Installation;
+use serde_json::{Value, json};
+
+use super::{PLAIN, free_port};
+use crate::{go::toolchain, text};
+
+/// Packs a charm with a container from its files, deploys it on an agent that runs containers, and returns the results of its
+/// action.
+fn driven(language: &str, files: &[(&str, &str)], go: Option<&Path>) -> anyhow::Result<Value> {
+    let periapt = Installation::empty()?;
+    periapt.ok(["bootstrap", "local", "--no-agent"])?;
+    periapt.ok(["add-model", "test"])?;
+    let mut agent = periapt.agent("worker", PLAIN)?;
+    assert_eq!(agent.first_line()?, "ready worker");
+    let directory = periapt.path().join(language);
+    let metadata = "name: driver\ntype: charm\nsummary: x\ndescription: x\ncontainers: {web: {resource: image}}\n\
+                    resources: {image: {type: oci-image}}\nactions: {drive: {}}\n\
+                    config: {options: {directory: {type: string}, port: {type: int}}}\n";
+    for (path, content) in [("charmcraft.yaml", metadata)].iter().chain(files) {
+        let path = directory.join(path);
+        fs::create_dir_all(path.parent().context("a file lies in a directory")?)?;
+        fs::write(&path, content)?;
+    }
+    let archive = periapt.path().join("driver.charm");
+    let words = ["pack".as_ref(), directory.as_os_str(), "-o".as_ref(), archive.as_os_str()];
+    let mut pack = periapt.command(words);
+    pack.env("GOPROXY", "off").envs(go.map(|go| ("PERIAPT_GO", go)));
+    let packed = pack.output()?;
+    ensure!(packed.status.success(), "{}", String::from_utf8_lossy(&packed.stderr));
+    let pages = periapt.path().join("pages");
+    let options = [format!("directory={}", pages.display()), format!("port={}", free_port()?)];
+    let [pages, port] = &options;
+    periapt.ok([
+        "deploy".as_ref(),
+        archive.as_os_str(),
+        "--config".as_ref(),
+        pages.as_ref(),
+        "--config".as_ref(),
+        port.as_ref(),
+    ])?;
+    periapt.wait_for(["unit", "driver/0", "--status", "active", "--message", "active"])?;
+    let task = periapt.json(["run", "driver/0", "drive"])?;
+    let task = task.as_object().and_then(|tasks| tasks.values().next()).cloned().context("a task")?;
+    task.get("results").cloned().with_context(|| task.to_string())
+}
+
+/// Checks what each of the charms tells.
+fn check(results: &Value) -> anyhow::Result<()> {
+    for (key, value) in [
+        ("page", "hello of driver/0"),
+        ("pulled", "hello of driver/0"),
+        ("names", "page.txt sub"),
+        ("gone", "true"),
+        ("kind", "not-found"),
+    ] {
+        assert_eq!(text(results, &format!("/{key}"))?, value, "{results}");
+    }
+    Ok(())
+}
+
+/// Checks what those tell that run commands.
+fn check_commands(results: &Value) {
+    for (key, value) in [
+        ("shouted", "600000 HELLO"),
+        ("failed", "3 bad\n"),
+        ("late", "change-failed"),
+        ("notice", "driver/0"),
+    ] {
+        assert_eq!(results[key], json!(value), "{results}");
+    }
+}
+
+#[test]
+fn a_charm_in_javascript_drives_its_container() -> anyhow::Result<()> {
+    let results = driven("javascript", &[("src/charm.js", include_str!("charms/charm.js"))], None)?;
+    check(&results)?;
+    check_commands(&results);
+    Ok(())
+}
+
+#[test]
+fn a_charm_in_c_drives_its_container() -> anyhow::Result<()> {
+    check(&driven("c", &[("src/charm.c", include_str!("charms/charm.c"))], None)?)
+}
+
+#[test]
+fn a_charm_in_go_drives_its_container() -> anyhow::Result<()> {
+    let Some(go) = toolchain()? else { return Ok(()) };
+    let sdk = fs::canonicalize(Path::new(env!("CARGO_MANIFEST_DIR")).join("../host-api/sdk/go"))?;
+    let module =
+        format!("module driver\n\ngo 1.24\n\nrequire periapt v0.0.0\n\nreplace periapt => {}\n", sdk.display());
+    let source = include_str!("../go/charms/workload.go");
+    let results = driven("go", &[("go.mod", &module), ("charm.go", source)], Some(&go))?;
+    check(&results)?;
+    check_commands(&results);
+    Ok(())
+}
