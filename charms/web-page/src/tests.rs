@@ -1,7 +1,7 @@
-//! Tests of the charm beside which no workload runs. `tests/tests/cli/web_page.rs` has it with its server.
+//! Tests of the charm beside a container in memory. `tests/tests/cli/web_page.rs` has it with its server.
 
 use periapt_sdk::testing::Harness;
-use periapt_sdk::{Event, Status};
+use periapt_sdk::{Event, HttpResponse, Status, WorkloadEvent};
 
 use super::{WebPage, layer};
 
@@ -10,11 +10,36 @@ fn a_unit_whose_server_has_not_started_waits_and_says_why() {
     let mut unit = Harness::<WebPage>::new("web-page/0");
     unit.config("title", "Hello").config("text", "a text");
     unit.run(Event::ConfigChanged).unwrap();
-    let reason = "container \"web\": nobody listens: no workloads run beside a unit in memory";
+    let reason = "container \"web\": nobody listens: the test has not started web beside the unit in memory";
     assert_eq!(unit.status(), Some(Status::waiting(reason)));
     unit.run(Event::UpdateStatus).unwrap();
     let status = unit.status().unwrap();
     assert!(status.message.starts_with("fetching the page: "), "{status:?}");
+}
+
+#[test]
+fn a_server_that_starts_gets_its_configuration() {
+    let mut unit = Harness::<WebPage>::new("web-page/0");
+    unit.config("title", "Hello").config("text", "a text");
+    let web = unit.container("web");
+    unit.serve(8080, |_| Some(HttpResponse { status: 200, body: "Hello\na text".into() }));
+    unit.run(Event::PebbleReady(WorkloadEvent { workload: "web".to_owned() })).unwrap();
+    assert_eq!(web.file("/page.txt").as_deref(), Some("a text"));
+    assert!(web.layer("charm").unwrap().contains(r#""TITLE":"Hello""#));
+    assert_eq!(web.actions(), ["replan"]);
+    assert_eq!(unit.status(), Some(Status::active("Hello")));
+}
+
+#[test]
+fn a_server_that_cannot_be_started_blocks_the_unit() {
+    let mut unit = Harness::<WebPage>::new("web-page/0");
+    unit.config("title", "Hello").config("text", "a text");
+    unit.container("web").answers(|request| {
+        let ended = r#"{"result":{"status":"Error","err":"port 8080 is taken"}}"#;
+        request.path.contains("/wait").then(|| HttpResponse { status: 200, body: ended.into() })
+    });
+    unit.run(Event::ConfigChanged).unwrap();
+    assert_eq!(unit.status(), Some(Status::blocked("container \"web\": port 8080 is taken")));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Errors with messages for `status`, and `?` from every error type.
 
-use crate::{Failure, Refusal, Status};
+use crate::{Failure, PebbleError, Refusal, Status};
 use std::fmt::{self, Display};
 
 /// The result of a handler.
@@ -16,6 +16,7 @@ pub struct Error(Box<Kind>);
 enum Kind {
     Failed(String),
     Refused { refusal: Refusal, context: Vec<String> },
+    Pebble { error: PebbleError, context: Vec<String> },
     Stopped(Status),
     Unhandled,
 }
@@ -46,6 +47,14 @@ impl Error {
         matches!(self.refusal(), Some(Refusal::NotLeader(_)))
     }
 
+    /// Returns the error of a container's Pebble, if the error is one.
+    pub fn pebble(&self) -> Option<&PebbleError> {
+        match &*self.0 {
+            Kind::Pebble { error, .. } => Some(error),
+            _ => None,
+        }
+    }
+
     /// Returns the status with which the charm stopped, if it did.
     pub fn status(&self) -> Option<&Status> {
         match &*self.0 {
@@ -62,20 +71,28 @@ impl Error {
         Self(Box::new(Kind::Refused { refusal, context: Vec::new() }))
     }
 
+    pub(crate) fn of_pebble(error: PebbleError) -> Self {
+        Self(Box::new(Kind::Pebble { error, context: Vec::new() }))
+    }
+
     pub(crate) fn into_ending(self) -> Ending {
         let code = i32::from(matches!(self.refusal(), Some(Refusal::InvalidArgument(_)))) + 1;
         let message = self.to_string();
         match *self.0 {
             Kind::Unhandled => Ending::Unhandled,
             Kind::Stopped(status) => Ending::Stopped(status),
-            Kind::Failed(_) | Kind::Refused { .. } => Ending::Failed(Failure { code, message }),
+            Kind::Failed(_) | Kind::Refused { .. } | Kind::Pebble { .. } => {
+                Ending::Failed(Failure { code, message })
+            }
         }
     }
 
     fn within(mut self, what: impl Display) -> Self {
         match &mut *self.0 {
             Kind::Failed(message) => *message = format!("{what}: {message}"),
-            Kind::Refused { context, .. } => context.insert(0, what.to_string()),
+            Kind::Refused { context, .. } | Kind::Pebble { context, .. } => {
+                context.insert(0, what.to_string())
+            }
             Kind::Stopped(_) | Kind::Unhandled => {}
         }
         self
@@ -87,15 +104,22 @@ impl Display for Error {
         match &*self.0 {
             Kind::Failed(message) => f.write_str(message),
             Kind::Refused { refusal, context } => {
-                for what in context {
-                    write!(f, "{what}: ")?;
-                }
+                within(f, context)?;
                 f.write_str(text(refusal))
+            }
+            Kind::Pebble { error, context } => {
+                within(f, context)?;
+                write!(f, "{error}")
             }
             Kind::Stopped(status) => write!(f, "{status}"),
             Kind::Unhandled => f.write_str("the charm has no handler for this event"),
         }
     }
+}
+
+/// Writes the operations that failed, from the outside in.
+fn within(f: &mut fmt::Formatter<'_>, context: &[String]) -> fmt::Result {
+    context.iter().try_for_each(|what| write!(f, "{what}: "))
 }
 
 impl fmt::Debug for Error {

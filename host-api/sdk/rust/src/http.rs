@@ -1,14 +1,14 @@
 //! HTTP/1.1 on a stream to a workload: one exchange, within bounds.
 
-use std::io::{self, Read, Write};
+use std::io::{Read, Write};
 
-use crate::{Context as _, Error, Result};
+use crate::{Context as _, Error, Result, incoming::Incoming};
 
 /// The most bytes of a response's head.
 const MAX_HEAD: usize = 64 << 10;
 
-/// The bytes of one read.
-const PIECE: usize = 64 << 10;
+/// The most bytes of the line before a chunk.
+const MAX_CHUNK_LINE: usize = 1 << 10;
 
 /// A workload's answer to a request by HTTP.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,12 +49,12 @@ impl<'a> HttpRequest<'a> {
     }
 }
 
-/// Sends a request, and reads a response whose body has at most `most` bytes.
+/// Sends a request, and reads a response whose body has at most `most` bytes. Returns its type beside it.
 pub(crate) fn exchange(
     stream: &mut (impl Read + Write),
     request: &HttpRequest<'_>,
     most: usize,
-) -> Result<HttpResponse> {
+) -> Result<(String, HttpResponse)> {
     let HttpRequest { method, path, kind, body } = request;
     if !path.starts_with('/') || path.contains(|letter: char| letter.is_ascii_control() || letter == ' ') {
         return Err(Error::new(format!("{path:?} is no path of a request")));
@@ -65,51 +65,20 @@ pub(crate) fn exchange(
         body.len()
     );
     stream.write_all(&[head.as_bytes(), body].concat()).context("sending a request")?;
-    let mut received = Vec::new();
-    let mut piece = vec![0; PIECE];
-    loop {
-        let length = read(stream, &mut piece).context("reading a response")?;
-        received.extend_from_slice(piece.get(..length).unwrap_or_default());
-        if let Some(response) = parse(&received, length == 0, most).map_err(Error::new)? {
-            return Ok(response);
-        }
-    }
-}
-
-fn read(stream: &mut impl Read, piece: &mut [u8]) -> io::Result<usize> {
-    loop {
-        match stream.read(piece) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            read => return read,
-        }
-    }
-}
-
-/// Reads a response from the bytes that have come; none if more must come.
-fn parse(received: &[u8], is_all: bool, most: usize) -> Result<Option<HttpResponse>, String> {
-    let cut_off = || "the response was cut off".to_owned();
-    let Some(end) = received.windows(4).take(MAX_HEAD).position(|bytes| bytes == b"\r\n\r\n") else {
-        return match (received.len() > MAX_HEAD, is_all) {
-            (true, _) => Err(format!("the head of the response has more than {MAX_HEAD} bytes")),
-            (false, true) => Err(cut_off()),
-            (false, false) => Ok(None),
-        };
-    };
-    let (head, rest) = received.split_at_checked(end + 4).ok_or_else(cut_off)?;
-    let head = Head::read(head)?;
-    let too_large = || format!("the body of the response has more than {most} bytes");
+    let mut incoming = Incoming::new(stream);
+    let head = Head::receive(&mut incoming)?;
+    let too_large = || Error::new(format!("the body of the response has more than {most} bytes"));
     let body = match head.length {
         BodyLength::Known(length) if length > most => return Err(too_large()),
-        BodyLength::Known(length) => rest.get(..length).map(<[u8]>::to_vec),
-        BodyLength::Chunked => chunks(rest, most, too_large)?,
-        BodyLength::Open if rest.len() > most => return Err(too_large()),
-        BodyLength::Open => is_all.then(|| rest.to_vec()),
+        BodyLength::Known(length) => {
+            let mut body = Vec::new();
+            incoming.exactly(length, &mut body)?;
+            body
+        }
+        BodyLength::Chunked => chunks(&mut incoming, most)?.ok_or_else(too_large)?,
+        BodyLength::Open => incoming.rest(most)?.ok_or_else(too_large)?,
     };
-    match body {
-        Some(body) => Ok(Some(HttpResponse { status: head.status, body })),
-        None if is_all => Err(cut_off()),
-        None => Ok(None),
-    }
+    Ok((head.kind, HttpResponse { status: head.status, body }))
 }
 
 /// The length of a body.
@@ -123,12 +92,24 @@ enum BodyLength {
     Open,
 }
 
-struct Head {
-    status: u16,
+/// The head of a response.
+pub(crate) struct Head {
+    pub(crate) status: u16,
+    /// The type of the body.
+    kind: String,
+    /// The answer to a websocket's key.
+    pub(crate) accept: String,
     length: BodyLength,
 }
 
 impl Head {
+    pub(crate) fn receive(incoming: &mut Incoming<impl Read>) -> Result<Self> {
+        let bytes = incoming.until(b"\r\n\r\n", MAX_HEAD)?;
+        let bytes = bytes
+            .ok_or_else(|| Error::new(format!("the head of the response has more than {MAX_HEAD} bytes")))?;
+        Self::read(&bytes).map_err(Error::new)
+    }
+
     fn read(bytes: &[u8]) -> Result<Self, String> {
         let text = String::from_utf8_lossy(bytes);
         let mut lines = text.split("\r\n");
@@ -136,59 +117,62 @@ impl Head {
         let (version, status) = (first.next().unwrap_or_default(), first.next().unwrap_or_default());
         let status = status.parse().ok().filter(|_| version.starts_with("HTTP/1."));
         let status: u16 = status.ok_or("the response is no HTTP/1.1")?;
-        let mut length = match status {
+        let length = match status {
             204 | 304 => BodyLength::Known(0),
             _ => BodyLength::Open,
         };
+        let mut head = Self { status, kind: String::new(), accept: String::new(), length };
         for line in lines {
             let Some((name, value)) = line.split_once(':') else { continue };
             let (name, value) = (name.trim().to_ascii_lowercase(), value.trim());
             match name.as_str() {
-                "transfer-encoding" if value.eq_ignore_ascii_case("chunked") => length = BodyLength::Chunked,
-                "transfer-encoding" => return Err(format!("the response is encoded as {value:?}")),
-                "content-length" if length != BodyLength::Chunked => {
-                    let bytes = value.parse().map_err(|_| "the response has no valid length".to_owned())?;
-                    length = BodyLength::Known(bytes);
+                "transfer-encoding" if value.eq_ignore_ascii_case("chunked") => {
+                    head.length = BodyLength::Chunked;
                 }
+                "transfer-encoding" => return Err(format!("the response is encoded as {value:?}")),
+                "content-length" if head.length != BodyLength::Chunked => {
+                    let bytes = value.parse().map_err(|_| "the response has no valid length".to_owned())?;
+                    head.length = BodyLength::Known(bytes);
+                }
+                "content-type" => value.clone_into(&mut head.kind),
+                "sec-websocket-accept" => value.clone_into(&mut head.accept),
                 _ => {}
             }
         }
-        Ok(Self { status, length })
+        Ok(head)
     }
 }
 
-/// Returns the content of chunks; none if more must come.
-fn chunks(mut rest: &[u8], most: usize, too_large: impl Fn() -> String) -> Result<Option<Vec<u8>>, String> {
-    let wrong = || "a chunk of the response has no valid length".to_owned();
+/// Returns the content of chunks; none if it has more bytes than `most`.
+fn chunks(incoming: &mut Incoming<impl Read>, most: usize) -> Result<Option<Vec<u8>>> {
+    let wrong = || Error::new("a chunk of the response has no valid length");
     let mut body = Vec::new();
     loop {
-        let Some(end) = rest.windows(2).position(|bytes| bytes == b"\r\n") else {
-            return if rest.len() > PIECE { Err(wrong()) } else { Ok(None) };
-        };
-        let (line, after) = rest.split_at_checked(end).ok_or_else(wrong)?;
-        let line = std::str::from_utf8(line).map_err(|_| wrong())?;
-        let length = usize::from_str_radix(line.split(';').next().unwrap_or_default().trim(), 16);
-        let length = length.map_err(|_| wrong())?;
+        let line = incoming.until(b"\r\n", MAX_CHUNK_LINE)?.ok_or_else(wrong)?;
+        let line = std::str::from_utf8(&line).map_err(|_| wrong())?;
+        let digits = line.split(';').next().unwrap_or_default().trim();
+        let is_hex = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let length = usize::from_str_radix(digits, 16).ok().filter(|_| is_hex).ok_or_else(wrong)?;
         if length == 0 {
             // Fields may follow the last chunk. Nothing here needs them.
             return Ok(Some(body));
         }
         if length > most.saturating_sub(body.len()) {
-            return Err(too_large());
+            return Ok(None);
         }
-        let content = after.get(2..).unwrap_or_default();
-        let Some((content, next)) = content.split_at_checked(length) else { return Ok(None) };
-        body.extend_from_slice(content);
-        match next {
-            [b'\r', b'\n', next @ ..] => rest = next,
-            [] | [b'\r'] => return Ok(None),
-            _ => return Err(wrong()),
+        incoming.exactly(length, &mut body)?;
+        let mut end = Vec::new();
+        incoming.exactly(2, &mut end)?;
+        if end != b"\r\n" {
+            return Err(wrong());
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+
     use super::*;
 
     /// A stream whose other end sends pieces, and reads all that comes.
@@ -203,8 +187,12 @@ mod tests {
                 return Ok(0);
             }
             let piece = self.pieces.remove(0);
-            buffer[..piece.len()].copy_from_slice(piece);
-            Ok(piece.len())
+            let length = piece.len().min(buffer.len());
+            buffer[..length].copy_from_slice(&piece[..length]);
+            if length < piece.len() {
+                self.pieces.insert(0, &piece[length..]);
+            }
+            Ok(length)
         }
     }
 
@@ -223,7 +211,7 @@ mod tests {
         let mut stream = Scripted { pieces: pieces.to_vec(), sent: Vec::new() };
         let response = exchange(&mut stream, &HttpRequest::get("/page?x=y"), most);
         assert!(stream.sent.starts_with(b"GET /page?x=y HTTP/1.1\r\nHost: localhost\r\n"));
-        response.map(|it| (it.status, it.text())).map_err(|error| error.to_string())
+        response.map(|(_, it)| (it.status, it.text())).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -245,26 +233,25 @@ mod tests {
 
     #[test]
     fn a_response_that_is_wrong_or_cut_off_is_an_error() {
+        const CHUNKED: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+        let wrong_chunk = "a chunk of the response has no valid length";
         for (piece, error) in [
-            (b"".as_slice(), "the response was cut off"),
-            (b"HTTP/1.1 200 OK\r\n", "the response was cut off"),
-            (b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nhello", "the response was cut off"),
-            (
-                b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
-                "the response was cut off",
-            ),
-            (b"SSH-2.0\r\n\r\n", "the response is no HTTP/1.1"),
-            (b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", "the response has no valid length"),
-            (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n", "the response is encoded as \"gzip\""),
-            (
-                b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\n",
-                "a chunk of the response has no valid length",
-            ),
-            (
-                b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nab\r\n",
-                "a chunk of the response has no valid length",
-            ),
+            ("", "the response was cut off"),
+            ("HTTP/1.1 200 OK\r\n", "the response was cut off"),
+            ("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nhello", "the response was cut off"),
+            (&format!("{CHUNKED}5\r\nhello\r\n"), "the response was cut off"),
+            (&format!("{CHUNKED}5\r\nhe"), "the response was cut off"),
+            ("SSH-2.0\r\n\r\n", "the response is no HTTP/1.1"),
+            ("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", "the response has no valid length"),
+            ("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n", "the response is encoded as \"gzip\""),
+            (&format!("{CHUNKED}ffffffffffffffffff\r\n"), wrong_chunk),
+            (&format!("{CHUNKED}+1\r\na\r\n0\r\n\r\n"), wrong_chunk),
+            (&format!("{CHUNKED}-1\r\na\r\n0\r\n\r\n"), wrong_chunk),
+            (&format!("{CHUNKED}{}", "0".repeat(2_000)), wrong_chunk),
+            (&format!("{CHUNKED}1\r\nab\r\n"), wrong_chunk),
+            (&format!("{CHUNKED}7fffffffffffffff\r\nx"), "the body of the response has more than 100 bytes"),
         ] {
+            let piece: &'static [u8] = Box::leak(piece.as_bytes().into());
             assert_eq!(answer(&[piece], 100).unwrap_err(), error, "{}", String::from_utf8_lossy(piece));
         }
         let mut stream = Scripted { pieces: Vec::new(), sent: Vec::new() };
@@ -275,8 +262,20 @@ mod tests {
 
     #[test]
     fn a_head_without_an_end_is_an_error() {
-        let piece: &'static [u8] = Box::leak(vec![b'x'; PIECE].into_boxed_slice());
+        let piece: &'static [u8] = Box::leak(vec![b'x'; 64 << 10].into_boxed_slice());
         let error = answer(&[piece, piece], 1).unwrap_err();
         assert_eq!(error, "the head of the response has more than 65536 bytes");
+    }
+
+    #[test]
+    fn a_large_response_costs_no_more_for_each_byte_than_a_small_one() {
+        // With a parser that starts anew at each piece, these chunks would take minutes.
+        let chunk = "1\r\nx\r\n".repeat(10_000);
+        let piece: &'static [u8] = Box::leak(chunk.into_bytes().into_boxed_slice());
+        let mut pieces = vec![b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".as_slice()];
+        pieces.extend(std::iter::repeat_n(piece, 100));
+        pieces.push(b"0\r\n\r\n");
+        let (_, body) = answer(&pieces, 1 << 20).unwrap();
+        assert_eq!(body.len(), 1_000_000);
     }
 }

@@ -60,6 +60,7 @@ mod error;
 mod event;
 mod export;
 mod http;
+mod incoming;
 mod later;
 mod log;
 mod pebble;
@@ -74,6 +75,7 @@ mod storage;
 pub mod testing;
 mod tools;
 mod unit;
+mod websocket;
 mod workload;
 
 /// The host's functions: imports in a sandbox, the in-memory unit of [`testing`] elsewhere.
@@ -101,7 +103,10 @@ pub use event::{
 pub use http::HttpResponse;
 pub use later::{Later, Pending};
 pub use log::write_log;
-pub use pebble::{Pebble, PebbleService};
+pub use pebble::{
+    FileAccess, FileInfo, Pebble, PebbleCheck, PebbleError, PebbleExec, PebbleNotice, PebbleOutput,
+    PebbleService,
+};
 pub use ports::{OpenedPorts, Ports};
 pub use relation::Relation;
 pub use resource::Resource;

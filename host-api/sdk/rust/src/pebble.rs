@@ -1,28 +1,25 @@
-//! The Pebble of a container: the services and files of a workload.
+//! The Pebble of a container: the services, files and commands of a workload.
+
+mod answer;
+mod commands;
+mod error;
+mod files;
+mod told;
 
 use std::fmt;
 
 use serde_json::{Value, json};
 
-use crate::{
-    Context as _, Error, Result, WorkloadStream,
-    http::{HttpRequest, HttpResponse, exchange},
-};
+use crate::{Context as _, Error, Result, WorkloadStream, http::HttpRequest};
 
-/// The most bytes of an answer: a plan may have some MiB.
-const MAX_ANSWER: usize = 8 << 20;
+use answer::encoded;
+pub use commands::{PebbleExec, PebbleOutput};
+pub use error::PebbleError;
+pub use files::{FileAccess, FileInfo};
+pub use told::{PebbleCheck, PebbleNotice, PebbleService};
 
-/// The tries to see the end of a change, each of [`TRY_SECONDS`].
-const TRIES: u32 = 8;
-
-/// The seconds of one try: the host ends a request that is silent for longer.
-const TRY_SECONDS: u32 = 4;
-
-/// The boundary between the parts of an upload.
-const BOUNDARY: &str = "periapt-sdk-form-boundary";
-
-/// The Pebble of a container: it runs the container's services, and writes its files. A WebAssembly workload is a container
-/// of its name, with one service of the same name.
+/// The Pebble of a container: it runs the container's services and commands, and has its files. A WebAssembly workload is
+/// a container of its name, with one service of the same name.
 ///
 /// Its calls take effect at once, outside of the hook's commit: their effects stay if the hook fails. A container keeps
 /// nothing: after a restart it has no layers and files, and the charm is told `pebble-ready` again.
@@ -41,29 +38,6 @@ const BOUNDARY: &str = "periapt-sdk-form-boundary";
 #[derive(Debug, Clone)]
 pub struct Pebble {
     container: String,
-}
-
-/// A service of a container.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PebbleService {
-    /// The name.
-    pub name: String,
-    /// `enabled` or `disabled`: whether `replan` starts it.
-    pub startup: String,
-    /// `active`, `inactive`, `backoff` (it ended, and is about to be started again) or `error`.
-    pub current: String,
-}
-
-impl PebbleService {
-    fn of(shown: &Value) -> Self {
-        let text = |key| shown.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-        Self { name: text("name"), startup: text("startup"), current: text("current") }
-    }
-
-    /// Returns true if the service runs.
-    pub fn is_running(&self) -> bool {
-        self.current == "active"
-    }
 }
 
 impl Pebble {
@@ -155,163 +129,96 @@ impl Pebble {
         self.act("restart", services)
     }
 
+    /// Sends a signal, such as `SIGHUP`, to services that run.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such signal, or a service does not run; or as [`connect`](Self::connect).
+    pub fn send_signal(&self, signal: &str, services: &[&str]) -> Result {
+        self.post("/v1/signals", &json!({ "signal": signal, "services": services })).map(drop)
+    }
+
     /// Returns the services of the plan, by name.
     ///
     /// # Errors
     ///
     /// As [`connect`](Self::connect).
     pub fn services(&self) -> Result<Vec<PebbleService>> {
-        let answer = self.ask(&HttpRequest::get("/v1/services"))?;
-        let services = answer.get("result").and_then(Value::as_array).into_iter().flatten();
-        Ok(services.map(PebbleService::of).collect())
+        self.list("/v1/services", PebbleService::of)
     }
 
-    /// Writes a file, with the directories above it. Workloads read it below their own root.
+    /// Returns a service of the plan; none if the plan has no such service.
     ///
     /// # Errors
     ///
-    /// When the file cannot be written, or as [`connect`](Self::connect).
-    pub fn push(&self, path: &str, content: impl AsRef<[u8]>) -> Result {
-        if !path.starts_with('/') || path.contains(['"', '\\']) || path.contains(char::is_control) {
-            return Err(Error::new(format!("{self}: {path:?} is no absolute path of a file")));
-        }
-        let order = json!({ "action": "write", "files": [{ "path": path, "make-dirs": true }] });
-        let name = |name: &str| format!("--{BOUNDARY}\r\nContent-Disposition: form-data; name=\"{name}\"");
-        let head = format!(
-            "{}\r\nContent-Type: application/json\r\n\r\n{order}\r\n{}; filename=\"{path}\"\r\n\r\n",
-            name("request"),
-            name("files")
-        );
-        let end = format!("\r\n--{BOUNDARY}--\r\n");
-        let content = content.as_ref();
-        if content.windows(BOUNDARY.len()).any(|bytes| bytes == BOUNDARY.as_bytes()) {
-            return Err(Error::new(format!(
-                "{self}: {path} contains the text {BOUNDARY:?}, which uploads end with"
-            )));
-        }
-        let body = [head.as_bytes(), content, end.as_bytes()].concat();
-        let kind = format!("multipart/form-data; boundary={BOUNDARY}");
-        let request = HttpRequest { method: "POST", path: "/v1/files", kind: &kind, body: &body };
-        let answer = self.ask(&request)?;
-        // Each file has a result of its own.
-        match answer.pointer("/result/0/error/message").and_then(Value::as_str) {
-            Some(message) => Err(Error::new(format!("{self}: {message}"))),
-            None => Ok(()),
-        }
+    /// As [`connect`](Self::connect).
+    pub fn service(&self, name: &str) -> Result<Option<PebbleService>> {
+        Ok(self.services()?.into_iter().find(|service| service.name == name))
+    }
+
+    /// Returns the checks of the plan, by name.
+    ///
+    /// # Errors
+    ///
+    /// As [`connect`](Self::connect).
+    pub fn checks(&self) -> Result<Vec<PebbleCheck>> {
+        self.list("/v1/checks", PebbleCheck::of)
+    }
+
+    /// Returns the notices of the container, the oldest first.
+    ///
+    /// # Errors
+    ///
+    /// As [`connect`](Self::connect).
+    pub fn notices(&self) -> Result<Vec<PebbleNotice>> {
+        self.list("/v1/notices?users=all", PebbleNotice::of)
+    }
+
+    /// Returns a notice by its id, such as that of a `pebble-custom-notice`.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such notice, or as [`connect`](Self::connect).
+    pub fn notice(&self, id: &str) -> Result<PebbleNotice> {
+        let answer = self.ask(&HttpRequest::get(&format!("/v1/notices/{}", encoded(id))))?;
+        Ok(PebbleNotice::of(answer.get("result").unwrap_or(&Value::Null)))
+    }
+
+    /// Makes a custom notice, or repeats it, and returns its id. A key is as in `example.com/backup-done`.
+    ///
+    /// # Errors
+    ///
+    /// When the key or the data are not valid, or as [`connect`](Self::connect).
+    pub fn notify(&self, key: &str, data: &[(&str, &str)]) -> Result<String> {
+        let data: serde_json::Map<String, Value> =
+            data.iter().map(|&(name, value)| (name.to_owned(), value.into())).collect();
+        let answer = self
+            .post("/v1/notices", &json!({ "action": "add", "type": "custom", "key": key, "data": data }))?;
+        Ok(answer.pointer("/result/id").and_then(Value::as_str).unwrap_or_default().to_owned())
     }
 
     /// Asks for a change of services, and waits for its end.
     fn act(&self, action: &str, services: &[&str]) -> Result {
         let begun = self.post("/v1/services", &json!({ "action": action, "services": services }))?;
-        let is_id = |id: &&str| !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit());
-        let change = begun.get("change").and_then(Value::as_str).filter(is_id);
-        let change = change.ok_or_else(|| Error::new(format!("{self}: {action} began no change")))?;
-        let wait = format!("/v1/changes/{change}/wait?timeout={TRY_SECONDS}s");
-        for _ in 0..TRIES {
-            let response = self.exchange(&HttpRequest::get(&wait))?;
-            // 504 means that the change still goes on.
-            if response.status != 504 {
-                let ended = self.answer(&response)?;
-                return match failure(ended.get("result").unwrap_or(&Value::Null)) {
-                    Some(message) => Err(Error::new(format!("{self}: {message}"))),
-                    None => Ok(()),
-                };
-            }
-        }
-        let seconds = TRIES * TRY_SECONDS;
-        Err(Error::new(format!("{self}: {action} still goes on after {seconds} s")))
+        self.ended(&begun, action).map(drop)
     }
 
-    fn post(&self, path: &str, body: &Value) -> Result<Value> {
-        let body = body.to_string();
-        let kind = "application/json";
-        self.ask(&HttpRequest { method: "POST", path, kind, body: body.as_bytes() })
+    /// Asks for a list.
+    fn list<T>(&self, path: &str, of: impl Fn(&Value) -> T) -> Result<Vec<T>> {
+        let answer = self.ask(&HttpRequest::get(path))?;
+        let entries = answer.get("result").and_then(Value::as_array).into_iter().flatten();
+        Ok(entries.map(of).collect())
     }
 
-    fn ask(&self, request: &HttpRequest<'_>) -> Result<Value> {
-        self.answer(&self.exchange(request)?)
-    }
-
-    fn exchange(&self, request: &HttpRequest<'_>) -> Result<HttpResponse> {
-        let mut stream = self.connect().context(self)?;
-        exchange(&mut stream, request, MAX_ANSWER).context(self)
-    }
-
-    /// Returns the answer of the API.
-    fn answer(&self, response: &HttpResponse) -> Result<Value> {
-        let answer = serde_json::from_slice(&response.body).ok().filter(Value::is_object);
-        let status = response.status;
-        match answer {
-            Some(answer) if response.is_success() => Ok(answer),
-            Some(answer) => {
-                let message = answer.pointer("/result/message").and_then(Value::as_str).unwrap_or_default();
-                Err(Error::new(format!("{self}: {message} (status {status})")))
-            }
-            None => Err(Error::new(format!("{self}: its answer with status {status} is unreadable"))),
-        }
+    /// Returns an error of the SDK's own.
+    fn error(&self, kind: &str, message: impl Into<String>) -> Error {
+        let error = PebbleError { kind: kind.to_owned(), message: message.into(), status: 0 };
+        Err::<(), _>(Error::of_pebble(error)).context(self).err().unwrap_or_else(Error::unhandled)
     }
 }
 
 impl fmt::Display for Pebble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "container {:?}", self.container)
-    }
-}
-
-/// Returns the error of a change that has ended, with what its tasks logged; none if it succeeded.
-fn failure(change: &Value) -> Option<String> {
-    if change.get("status").and_then(Value::as_str) == Some("Done") {
-        return None;
-    }
-    let texts = |value: &Value| value.as_str().map(str::to_owned);
-    let error = change.get("err").and_then(texts).unwrap_or_else(|| "the change failed".to_owned());
-    let tasks = change.get("tasks").and_then(Value::as_array).into_iter().flatten();
-    let logs = tasks.filter_map(|task| task.get("log")?.as_array()).flatten().filter_map(texts);
-    Some(std::iter::once(error).chain(logs).collect::<Vec<_>>().join("\n"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_change_that_failed_is_an_error_with_what_its_tasks_logged() {
-        assert_eq!(failure(&json!({ "status": "Done", "err": null })), None);
-        let change = json!({
-            "status": "Error",
-            "err": "cannot start service: exited quickly with code 1",
-            "tasks": [{ "log": ["INFO Most recent service output:\n    no such file"] }, { "log": null }],
-        });
-        assert_eq!(
-            failure(&change).unwrap(),
-            "cannot start service: exited quickly with code 1\nINFO Most recent service output:\n    no such file"
-        );
-        assert_eq!(failure(&json!([])).unwrap(), "the change failed");
-    }
-
-    #[test]
-    fn an_answer_that_refuses_or_makes_no_sense_is_one_error() {
-        let web = Pebble::new("web");
-        let told = |status, body: &str| {
-            let response = HttpResponse { status, body: body.into() };
-            web.answer(&response).map(|answer| answer["result"].clone()).map_err(|error| error.to_string())
-        };
-        assert_eq!(told(200, r#"{"type":"sync","result":[1]}"#), Ok(json!([1])));
-        assert_eq!(
-            told(400, r#"{"type":"error","result":{"message":"cannot parse layer"}}"#).unwrap_err(),
-            "container \"web\": cannot parse layer (status 400)"
-        );
-        for body in ["", "nonsense", "[]"] {
-            let unreadable = "container \"web\": its answer with status 500 is unreadable";
-            assert_eq!(told(500, body).unwrap_err(), unreadable);
-        }
-    }
-
-    #[test]
-    fn a_path_that_would_break_the_form_is_refused() {
-        for path in ["etc/x", "/a\"b", "/a\r\nb", "/a\\b"] {
-            let error = Pebble::new("web").push(path, "x").unwrap_err();
-            assert!(error.to_string().contains("is no absolute path of a file"), "{error}");
-        }
     }
 }

@@ -21,16 +21,20 @@
 //! As in the sandbox, a hook's effects happen if it succeeds and not at all if it fails, only the leader may write
 //! its application's bag, and an empty value removes a key. Hook tools return the results that [`Harness::tools`]
 //! sets. A test that sets up an impossible state fails, and with [`Harness::declares`] also one that sets up a name
-//! that the charm does not declare.
+//! that the charm does not declare. [`Harness::container`] starts a container with a Pebble that a test looks into.
 
 mod batch;
+mod container;
 mod declared;
 mod harness;
 pub(crate) mod imports;
 mod later;
+mod pebble;
 mod possible;
 pub(crate) mod secrets;
 mod state;
+mod streams;
 
 pub use batch::Batch;
+pub use container::{Container, WorkloadRequest};
 pub use harness::{Harness, Outcome};

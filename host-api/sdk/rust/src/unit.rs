@@ -188,7 +188,9 @@ impl Unit {
     /// When nobody listens, or the answer is no HTTP/1.1 or too large.
     pub fn workload_page(&self, port: u16, path: &str) -> Result<HttpResponse> {
         let mut stream = self.workload_port(port)?;
-        exchange(&mut stream, &HttpRequest::get(path), MAX_PAGE).context(format_args!("port {port}"))
+        let (_, page) =
+            exchange(&mut stream, &HttpRequest::get(path), MAX_PAGE).context(format_args!("port {port}"))?;
+        Ok(page)
     }
 
     /// Opens a stream to a TCP port that a workload of this unit listens on.

@@ -26,6 +26,26 @@ impl WorkloadStream {
         Ok(Self { number })
     }
 
+    /// Sends bytes for at most a time in milliseconds. Returns how many went.
+    pub(crate) fn send(&mut self, bytes: &[u8], milliseconds: u32) -> Result<usize> {
+        let piece = bytes.get(..bytes.len().min(MAX_PIECE)).unwrap_or_default();
+        let written =
+            host::workloads::write(self.number, piece, Some(milliseconds)).map_err(Error::refused)?;
+        Ok(usize::try_from(written).unwrap_or(usize::MAX).min(piece.len()))
+    }
+
+    /// Waits for bytes, for at most a time in milliseconds.
+    pub(crate) fn receive(&mut self, milliseconds: u32) -> Result<Arrived> {
+        let most = u32::try_from(MAX_PIECE).unwrap_or(u32::MAX);
+        let received =
+            host::workloads::read(self.number, most, Some(milliseconds)).map_err(Error::refused)?;
+        Ok(match received {
+            Received::Bytes(bytes) => Arrived::Bytes(bytes),
+            Received::End => Arrived::End,
+            Received::Nothing => Arrived::Nothing,
+        })
+    }
+
     /// Ends the writing: the workload reads to the end. Reading goes on.
     ///
     /// # Errors
@@ -34,6 +54,17 @@ impl WorkloadStream {
     pub fn end_writing(&mut self) -> Result {
         host::workloads::shutdown(self.number).map_err(Error::refused)
     }
+}
+
+/// The bytes that came within a time.
+#[derive(Debug)]
+pub(crate) enum Arrived {
+    /// One byte or more.
+    Bytes(Vec<u8>),
+    /// The other end sends no more.
+    End,
+    /// None.
+    Nothing,
 }
 
 impl Drop for WorkloadStream {

@@ -1,15 +1,19 @@
 //! The harness: a unit that a test sets up, sends events to, and inspects.
 
+use super::container::{Container, Serve, WorkloadRequest};
 use super::declared::{Declared, Names};
 use super::possible::{application_of, inconsistent};
 use super::state::{Action, Attached, RelationState, State, apply, with};
 use crate::bindings::periapt::charm::hook_tools;
 use crate::{
-    ActionEvent, Charm, Event, Failure, GoalState, Level, OpenedPorts, Output, Relation, RelationBroken,
-    RelationChanged, RelationDeparted, RelationJoined, Secret, SecretContent, Status, Value, charm,
+    ActionEvent, Charm, Event, Failure, GoalState, HttpResponse, Level, OpenedPorts, Output, Relation,
+    RelationBroken, RelationChanged, RelationDeparted, RelationJoined, Secret, SecretContent, Status, Value,
+    charm,
 };
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::marker::PhantomData;
+use std::rc::Rc;
 
 /// The outcome of a hook.
 pub type Outcome = Result<crate::Outcome, Failure>;
@@ -76,6 +80,22 @@ impl<C: Charm> Harness<C> {
                 stderr: output.stderr.into_bytes(),
             }
         }));
+        self
+    }
+
+    /// Starts a container, without an event: hooks reach its Pebble from now on. A second call leads to the same container.
+    pub fn container(&mut self, name: &str) -> Container {
+        self.state_mut().workloads.containers.entry(name.to_owned()).or_default().clone()
+    }
+
+    /// Starts a workload that answers requests on a port. Where it answers none, its stream ends.
+    pub fn serve(
+        &mut self,
+        port: u16,
+        answer: impl FnMut(&WorkloadRequest) -> Option<HttpResponse> + 'static,
+    ) -> &mut Self {
+        let serve: Serve = Box::new(answer);
+        self.state_mut().workloads.ports.insert(port, Rc::new(RefCell::new(serve)));
         self
     }
 

@@ -425,33 +425,31 @@ pub(crate) mod resources {
     }
 }
 
-/// Streams to workloads: beside a unit in memory none runs.
+/// Streams to workloads in memory.
 pub(crate) mod workloads {
     use super::{
-        Error,
+        Error, current,
         wit::workloads::{Received, Target},
     };
 
-    pub(crate) fn connect(_target: &Target) -> Result<u32, Error> {
-        Err(Error::NotReady("nobody listens: no workloads run beside a unit in memory".to_owned()))
+    pub(crate) fn connect(target: &Target) -> Result<u32, Error> {
+        current(|state| state.workloads.connect(target))
     }
 
-    pub(crate) fn read(number: u32, _most: u32, _timeout: Option<u32>) -> Result<Received, Error> {
-        Err(not_open(number))
+    pub(crate) fn read(number: u32, most: u32, timeout: Option<u32>) -> Result<Received, Error> {
+        current(|state| state.workloads.read(number, most, timeout))
     }
 
-    pub(crate) fn write(number: u32, _bytes: &[u8], _timeout: Option<u32>) -> Result<u32, Error> {
-        Err(not_open(number))
+    pub(crate) fn write(number: u32, bytes: &[u8], _timeout: Option<u32>) -> Result<u32, Error> {
+        current(|state| state.workloads.write(number, bytes))
     }
 
     pub(crate) fn shutdown(number: u32) -> Result<(), Error> {
-        Err(not_open(number))
+        current(|state| state.workloads.shutdown(number))
     }
 
-    pub(crate) fn close(_number: u32) {}
-
-    fn not_open(number: u32) -> Error {
-        Error::NotFound(format!("stream {number} is not open"))
+    pub(crate) fn close(number: u32) {
+        current(|state| state.workloads.close(number));
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::declared::Declared;
 use super::secrets::Secrets;
+use super::streams::Workloads;
 use crate::bindings::periapt::charm::{config, events, goal_state, hook_tools, log, status, types};
 use crate::{OpenedPorts, Status};
 use std::cell::RefCell;
@@ -56,6 +57,7 @@ pub(crate) struct State {
     pub(crate) declared: Declared,
     /// The open ports at the start of the hook.
     pub(crate) ports_before: Vec<OpenedPorts>,
+    pub(crate) workloads: Workloads,
 }
 
 /// The content of a resource.
@@ -101,6 +103,7 @@ impl State {
             action: None,
             declared: Declared::default(),
             ports_before: Vec::new(),
+            workloads: Workloads::default(),
         }
     }
 
