@@ -143,6 +143,10 @@ fn perform(action: &Action, unit: &Unit, event: &Event) -> Result {
             );
             Ok(())
         }
+        Action::Shell { container, milliseconds, script } => {
+            workloads::shell(unit, container, *milliseconds, script);
+            Ok(())
+        }
         Action::Ask { target, method, path, body } => workloads::ask(unit, target, method, path, body),
         Action::Log(text) => {
             info!("{text}");

@@ -32,6 +32,7 @@ pub(crate) enum Action {
     Write(String, String),
     Read(String),
     Resource(String),
+    Shell { container: String, milliseconds: u64, script: String },
     Ask { target: String, method: String, path: String, body: String },
     Goal,
     Share(String, String),
@@ -97,6 +98,12 @@ fn action(text: &str) -> Result<Action> {
             let mut next = || parts.next().context("expected TARGET METHOD PATH [BODY]");
             let (target, method, path) = (next()?, next()?, next()?);
             Action::Ask { target, method, path, body: parts.next().unwrap_or_default() }
+        }
+        "shell" => {
+            let mut parts = rest.splitn(3, ' ').map(str::to_owned);
+            let mut next = || parts.next().context("expected CONTAINER MILLISECONDS SCRIPT");
+            let (container, milliseconds, script) = (next()?, next()?.parse()?, next()?);
+            Action::Shell { container, milliseconds, script }
         }
         "goal" => Action::Goal,
         "share" => pair(rest).map(|(key, value)| Action::Share(key, value))?,

@@ -2,7 +2,9 @@
 
 use super::Probe;
 use periapt_sdk::testing::Harness;
-use periapt_sdk::{Event, Outcome, Output, Ports, RelationCreated, Secret, SecretEvent, Status};
+use periapt_sdk::{
+    Event, Outcome, Output, PebbleOutput, Ports, RelationCreated, Secret, SecretEvent, Status,
+};
 
 fn probe(script: &str) -> Harness<Probe> {
     let mut unit = Harness::new("probe/0");
@@ -121,6 +123,18 @@ fn the_argv_door_is_asked_and_its_answer_logged() {
     });
     unit.run(Event::Install).unwrap();
     assert_eq!(lines(&unit)[1], r#"tool config-get: 2 config-get ["--format=json", "a b"] ERROR no"#);
+}
+
+#[test]
+fn a_script_runs_in_a_container_and_its_end_is_logged() {
+    let mut unit = probe("install: shell web 500 cat; exit 3");
+    unit.container("web").runs(|command, stdin| PebbleOutput {
+        code: 3,
+        stdout: stdin.to_vec(),
+        stderr: command.join(" ").into_bytes(),
+    });
+    unit.run(Event::Install).unwrap();
+    assert_eq!(lines(&unit)[1], r#"shell: code 3, 400000 bytes "aaa", "sh -c cat; exit 3""#);
 }
 
 #[test]

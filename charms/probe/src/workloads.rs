@@ -1,8 +1,14 @@
 //! Requests to the unit's workloads, by hand.
 
-use std::io::{Read as _, Write as _};
+use std::{
+    io::{Read as _, Write as _},
+    time::Duration,
+};
 
-use periapt_sdk::{Context as _, Result, Unit, WorkloadStream, info};
+use periapt_sdk::{Context as _, PebbleExec, Result, Unit, WorkloadStream, info};
+
+/// The bytes that each command is given.
+const INPUT: usize = 400_000;
 
 /// The most characters of a response's body that are logged.
 const SHOWN: usize = 300;
@@ -24,6 +30,24 @@ pub(crate) fn ask(unit: &Unit, target: &str, method: &str, path: &str, body: &st
         Err(error) => info!("ask {target} {method} {path}: {error}"),
     }
     Ok(())
+}
+
+/// Runs a script in a container, with 400,000 times `a` as its input, and logs how it ended.
+pub(crate) fn shell(unit: &Unit, container: &str, milliseconds: u64, script: &str) {
+    let time = Duration::from_millis(milliseconds);
+    let command = PebbleExec::new(["sh", "-c", script]).stdin(vec![b'a'; INPUT]).timeout(time);
+    match unit.pebble(container).exec(&command) {
+        Ok(output) => {
+            let shown =
+                String::from_utf8_lossy(output.stdout.get(..3).unwrap_or(&output.stdout)).into_owned();
+            let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+            info!("shell: code {}, {} bytes {shown:?}, {errors:?}", output.code, output.stdout.len());
+        }
+        Err(error) => {
+            let kind = error.pebble().map(|error| error.kind.clone()).unwrap_or_default();
+            info!("shell: {kind}: {error}");
+        }
+    }
 }
 
 fn exchange(mut stream: WorkloadStream, method: &str, path: &str, body: &str) -> Result<String> {

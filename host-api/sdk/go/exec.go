@@ -101,7 +101,8 @@ func carry(stdio, stderr *websocket, stdin []byte) error {
 		if len(rest) > 0 && !stdio.isOver {
 			sent, err := stdio.stream.send(rest, 0)
 			if err != nil {
-				return err
+				// A command that has ended reads no more. What it printed comes all the same.
+				sent = len(rest)
 			}
 			rest, isMoving = rest[sent:], sent > 0
 		}

@@ -14,6 +14,9 @@ const TRY_SECONDS = 4;
 /** The longest pause between two looks at a command's streams, in milliseconds. */
 const MAX_PAUSE = 200;
 
+/** The most bytes of a call that may send few of them. */
+const MAX_TRIED = 65536;
+
 /** What a container's Pebble refused, or failed at. */
 export class PebbleError extends Error {
   /**
@@ -308,7 +311,7 @@ function carry(stdio, stderr, stdin) {
   for (let pause = 0; !(stdio.isOver && stderr.isOver); ) {
     let isMoving = false;
     if (rest.length > 0 && !stdio.isOver) {
-      const sent = stdio.send(rest, 0);
+      const sent = sendSome(stdio, rest);
       rest = rest.subarray(sent);
       isMoving = sent > 0;
     }
@@ -317,6 +320,15 @@ function carry(stdio, stderr, stdin) {
       if (!socket.isOver && socket.receive(wait)) isMoving = true;
     }
     pause = isMoving ? 0 : Math.min(pause * 2 + 1, MAX_PAUSE);
+  }
+}
+
+/** Sends as much as goes at once. A command that has ended reads no more; what it printed comes all the same. */
+function sendSome(socket, bytes) {
+  try {
+    return socket.send(bytes.subarray(0, MAX_TRIED), 0);
+  } catch {
+    return bytes.length;
   }
 }
 

@@ -171,26 +171,23 @@ fn chunks(incoming: &mut Incoming<impl Read>, most: usize) -> Result<Option<Vec<
 
 #[cfg(test)]
 mod tests {
-    use std::io;
+    use std::{collections::VecDeque, io};
 
     use super::*;
 
     /// A stream whose other end sends pieces, and reads all that comes.
     struct Scripted {
-        pieces: Vec<&'static [u8]>,
+        pieces: VecDeque<&'static [u8]>,
         sent: Vec<u8>,
     }
 
     impl Read for Scripted {
         fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-            if self.pieces.is_empty() {
-                return Ok(0);
-            }
-            let piece = self.pieces.remove(0);
+            let Some(piece) = self.pieces.pop_front() else { return Ok(0) };
             let length = piece.len().min(buffer.len());
             buffer[..length].copy_from_slice(&piece[..length]);
             if length < piece.len() {
-                self.pieces.insert(0, &piece[length..]);
+                self.pieces.push_front(&piece[length..]);
             }
             Ok(length)
         }
@@ -208,7 +205,7 @@ mod tests {
     }
 
     fn answer(pieces: &[&'static [u8]], most: usize) -> Result<(u16, String), String> {
-        let mut stream = Scripted { pieces: pieces.to_vec(), sent: Vec::new() };
+        let mut stream = Scripted { pieces: pieces.iter().copied().collect(), sent: Vec::new() };
         let response = exchange(&mut stream, &HttpRequest::get("/page?x=y"), most);
         assert!(stream.sent.starts_with(b"GET /page?x=y HTTP/1.1\r\nHost: localhost\r\n"));
         response.map(|(_, it)| (it.status, it.text())).map_err(|error| error.to_string())
@@ -254,7 +251,7 @@ mod tests {
             let piece: &'static [u8] = Box::leak(piece.as_bytes().into());
             assert_eq!(answer(&[piece], 100).unwrap_err(), error, "{}", String::from_utf8_lossy(piece));
         }
-        let mut stream = Scripted { pieces: Vec::new(), sent: Vec::new() };
+        let mut stream = Scripted { pieces: VecDeque::new(), sent: Vec::new() };
         let injected = exchange(&mut stream, &HttpRequest::get("/ HTTP/1.1\r\nX: y"), 1);
         assert!(injected.unwrap_err().to_string().contains("is no path of a request"));
         assert!(stream.sent.is_empty());
@@ -270,12 +267,10 @@ mod tests {
     #[test]
     fn a_large_response_costs_no_more_for_each_byte_than_a_small_one() {
         // With a parser that starts anew at each piece, these chunks would take minutes.
-        let chunk = "1\r\nx\r\n".repeat(10_000);
-        let piece: &'static [u8] = Box::leak(chunk.into_bytes().into_boxed_slice());
         let mut pieces = vec![b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".as_slice()];
-        pieces.extend(std::iter::repeat_n(piece, 100));
+        pieces.extend(std::iter::repeat_n(b"1\r\nx\r\n".as_slice(), 50_000));
         pieces.push(b"0\r\n\r\n");
         let (_, body) = answer(&pieces, 1 << 20).unwrap();
-        assert_eq!(body.len(), 1_000_000);
+        assert_eq!(body.len(), 50_000);
     }
 }

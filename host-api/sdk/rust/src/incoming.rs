@@ -11,13 +11,15 @@ const PIECE: usize = 64 << 10;
 #[derive(Debug)]
 pub(crate) struct Incoming<S> {
     stream: S,
+    /// The place of one read.
+    piece: Vec<u8>,
     bytes: Vec<u8>,
     taken: usize,
 }
 
 impl<S: Read> Incoming<S> {
     pub(crate) fn new(stream: S) -> Self {
-        Self { stream, bytes: Vec::new(), taken: 0 }
+        Self { stream, piece: vec![0; PIECE], bytes: Vec::new(), taken: 0 }
     }
 
     /// Returns the stream, and the bytes that nobody took.
@@ -34,16 +36,15 @@ impl<S: Read> Incoming<S> {
     fn more(&mut self) -> Result<bool> {
         self.bytes.drain(..self.taken.min(self.bytes.len()));
         self.taken = 0;
-        let before = self.bytes.len();
-        self.bytes.resize(before + PIECE, 0);
         let read = loop {
-            match self.stream.read(self.bytes.get_mut(before..).unwrap_or_default()) {
+            match self.stream.read(&mut self.piece) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 read => break read,
             }
         };
-        self.bytes.truncate(before + read.as_ref().map_or(0, |length| (*length).min(PIECE)));
-        Ok(read.context("reading a response")? > 0)
+        let length = read.context("reading a response")?;
+        self.bytes.extend_from_slice(self.piece.get(..length).unwrap_or_default());
+        Ok(length > 0)
     }
 
     /// Takes the bytes up to a mark, and the mark; none if there are more than `most`.

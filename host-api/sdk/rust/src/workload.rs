@@ -28,7 +28,7 @@ impl WorkloadStream {
 
     /// Sends bytes for at most a time in milliseconds. Returns how many went.
     pub(crate) fn send(&mut self, bytes: &[u8], milliseconds: u32) -> Result<usize> {
-        let piece = bytes.get(..bytes.len().min(MAX_PIECE)).unwrap_or_default();
+        let piece = bytes.get(..bytes.len().min(MAX_TRIED)).unwrap_or_default();
         let written =
             host::workloads::write(self.number, piece, Some(milliseconds)).map_err(Error::refused)?;
         Ok(usize::try_from(written).unwrap_or(usize::MAX).min(piece.len()))
@@ -105,6 +105,9 @@ impl Write for WorkloadStream {
         Ok(())
     }
 }
+
+/// The most bytes of a call that may send few of them.
+const MAX_TRIED: usize = 64 << 10;
 
 /// The most bytes of one call, well below the host's bound.
 const MAX_PIECE: usize = 256 << 10;

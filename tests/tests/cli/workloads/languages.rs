@@ -1,4 +1,4 @@
-//! Charms in JavaScript, Go and C that drive a container by the client of Pebble of their SDK.
+//! Charms in Rust, JavaScript, Go and C that drive a container by the client of Pebble of their SDK.
 
 use std::{fs, path::Path};
 
@@ -6,7 +6,7 @@ use anyhow::{Context as _, ensure};
 use periapt_tests::Installation;
 use serde_json::{Value, json};
 
-use super::{PLAIN, free_port};
+use super::{PLAIN, Scene, free_port};
 use crate::{go::toolchain, text};
 
 /// Packs a charm with a container from its files, deploys it on an agent that runs containers, and returns the results of its
@@ -76,6 +76,28 @@ fn check_commands(results: &Value) {
 }
 
 #[test]
+fn a_charm_in_rust_runs_commands_in_its_container() -> anyhow::Result<()> {
+    let scene = Scene::new()?;
+    scene.boot_id()?;
+    let shell = |script: &str| -> anyhow::Result<String> {
+        scene.act(&format!("shell web {script}"))?;
+        let log = scene.periapt.ok(["debug-log", "--replay", "--no-tail", "--include", "probe/0"])?;
+        let line = log.lines().rev().find_map(|line| Some(line.split_once(" shell: ")?.1.to_owned()));
+        line.with_context(|| format!("nothing of {script} in {log}"))
+    };
+    // The command prints while its input is sent.
+    let done = shell("30000 tr a-z A-Z; echo done >&2; exit 4")?;
+    assert_eq!(done, r#"code 4, 400000 bytes "AAA", "done\n""#);
+    // It ends and has read nothing.
+    assert_eq!(shell("30000 echo early; exit 7")?, r#"code 7, 6 bytes "ear", """#);
+    let late = shell("500 sleep 60")?;
+    assert!(late.starts_with("change-failed: container \"web\": "), "{late}");
+    let missing = scene.ask("web POST /v1/exec {\"command\": [\"/none\"]}")?;
+    assert!(missing.contains(": 400 "), "{missing}");
+    Ok(())
+}
+
+#[test]
 fn a_charm_in_javascript_drives_its_container() -> anyhow::Result<()> {
     let results = driven("javascript", &[("src/charm.js", include_str!("charms/charm.js"))], None)?;
     check(&results)?;
@@ -92,8 +114,10 @@ fn a_charm_in_c_drives_its_container() -> anyhow::Result<()> {
 fn a_charm_in_go_drives_its_container() -> anyhow::Result<()> {
     let Some(go) = toolchain()? else { return Ok(()) };
     let sdk = fs::canonicalize(Path::new(env!("CARGO_MANIFEST_DIR")).join("../host-api/sdk/go"))?;
-    let module =
-        format!("module driver\n\ngo 1.24\n\nrequire periapt v0.0.0\n\nreplace periapt => {}\n", sdk.display());
+    let module = format!(
+        "module driver\n\ngo 1.24\n\nrequire periapt v0.0.0\n\nreplace periapt => {}\n",
+        sdk.display()
+    );
     let source = include_str!("../go/charms/workload.go");
     let results = driven("go", &[("go.mod", &module), ("charm.go", source)], Some(&go))?;
     check(&results)?;

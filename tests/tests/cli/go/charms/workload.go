@@ -70,8 +70,10 @@ func drive(unit *periapt.Unit, _ periapt.Event) error {
 	pulled, failed2 := web.Pull(directory + "/page.txt")
 	_, missing := web.Pull("/none")
 	page, failed3 := unit.WorkloadPage(uint16(port), "/page.txt")
-	shouted, failed4 := web.Exec(periapt.Exec{Command: []string{"tr", "a-z", "A-Z"}, Stdin: bytes.Repeat([]byte("hello "), 100_000)})
-	bad, failed5 := web.Exec(periapt.Exec{Command: []string{"sh", "-c", "echo bad >&2; exit 3"}})
+	much := bytes.Repeat([]byte("hello "), 100_000)
+	shouted, failed4 := web.Exec(periapt.Exec{Command: []string{"tr", "a-z", "A-Z"}, Stdin: much})
+	// It ends and has read nothing.
+	bad, failed5 := web.Exec(periapt.Exec{Command: []string{"sh", "-c", "echo bad >&2; exit 3"}, Stdin: much})
 	_, late := web.Exec(periapt.Exec{Command: []string{"sleep", "60"}, Timeout: 500 * time.Millisecond})
 	id, failed6 := web.Notify("example.com/done", map[string]string{"of": unit.Name()})
 	notice, failed7 := web.Notice(id)

@@ -29,7 +29,8 @@ on("drive-action", (unit, action) => {
   const names = web.listFiles(directory).map(({ name }) => name).join(" ");
   web.removePath(`${directory}/sub`);
   const { stdout } = web.exec(["tr", "a-z", "A-Z"], { stdin: "hello ".repeat(100_000) });
-  const failed = web.exec(["sh", "-c", "echo bad >&2; exit 3"]);
+  // It ends and has read nothing.
+  const failed = web.exec(["sh", "-c", "echo bad >&2; exit 3"], { stdin: "hello ".repeat(100_000) });
   action.setResults({
     page: unit.workloadPage(port, "/page.txt").text,
     pulled: web.pullText(`${directory}/page.txt`),
