@@ -85,7 +85,8 @@ func (w *websocket) take(bytes []byte) error {
 			return err
 		}
 		if !isWhole {
-			w.received = append([]byte(nil), w.received[at:]...)
+			// Frames that are whole are not kept.
+			w.received = w.received[:copy(w.received, w.received[at:])]
 			return nil
 		}
 		if err := w.frame(it); err != nil {

@@ -68,6 +68,7 @@ pub(crate) const C_SDK: &[File] = files!("../../../sdk/c/":
     "include/periapt.h"
     "src/action.c"
     "src/bytes.c"
+    "src/exec.c"
     "src/failure.c"
     "src/files.c"
     "src/handle.c"

@@ -238,6 +238,20 @@ void periapt_pebble_make_dir(const char *container, const char *path);
 // Removes a file, or a directory with all that is in it. A path that is not there is no failure.
 void periapt_pebble_remove_path(const char *container, const char *path);
 
+// How a command ended, and what it printed; code -1: the hook has failed.
+typedef struct periapt_output {
+  int code;
+  periapt_bytes out, err;
+} periapt_output;
+
+// Runs a command, a list of its program and its arguments that ends with NULL, without a shell, and waits for its end. The input may be
+// {NULL, 0}. After so many seconds Pebble kills it, which is a failure of the kind `change-failed`; 0: the hook's own time is the
+// bound. It takes four of the hook's 16 streams, and each output has 8 MiB at most. Another exit code than 0 is no failure.
+periapt_output periapt_pebble_exec(const char *container, const char *const command[], periapt_bytes input, unsigned seconds);
+// Runs a command that must exit with 0, else the kind of the failure is `exit-code`. What it printed.
+const char *periapt_pebble_run(const char *container, const char *const command[]);
+#define PERIAPT_PEBBLE_RUN(container, ...) periapt_pebble_run((container), (const char *const[]){__VA_ARGS__, NULL})
+
 typedef struct periapt_page {
   int status; // 0: nobody answered, and the hook has failed
   periapt_bytes body;

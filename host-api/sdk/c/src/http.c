@@ -21,7 +21,7 @@ struct incoming {
 static size_t waiting(const struct incoming *in) { return in->bytes.length - in->taken; }
 static const char *start(const struct incoming *in) { return in->bytes.data + in->taken; }
 
-static const char *said(const periapt_charm_types_error_t *error) {
+const char *periapt_said(const periapt_charm_types_error_t *error) {
   bool is_other = error->tag == PERIAPT_CHARM_TYPES_ERROR_OTHER;
   return periapt_copied(is_other ? &error->val.other.f1 : &error->val.failed);
 }
@@ -37,7 +37,7 @@ static bool more(struct incoming *in) {
   periapt_charm_workloads_received_t received;
   periapt_charm_types_error_t error;
   if (!periapt_charm_workloads_read(in->stream, PIECE, NULL, &received, &error)) {
-    in->error = said(&error);
+    in->error = periapt_said(&error);
     return false;
   }
   if (received.tag != PERIAPT_CHARM_WORKLOADS_RECEIVED_BYTES) return false;
@@ -108,7 +108,7 @@ static char *trimmed(char *text) {
 
 struct head {
   unsigned status;
-  const char *kind;
+  const char *kind, *accept;
   bool is_chunked, has_length;
   size_t length;
 };
@@ -126,6 +126,7 @@ static bool field(struct incoming *in, struct head *head, const char *name, cons
     if (!number(value, 10, 18, &head->length)) head->length = SIZE_MAX;
     if (head->length > most) head->length = SIZE_MAX;
   }
+  if (strcasecmp(name, "sec-websocket-accept") == 0) head->accept = periapt_text("%s", value);
   if (strcasecmp(name, "content-type") == 0) head->kind = periapt_text("%s", value);
   return true;
 }
@@ -198,7 +199,7 @@ static const char *send_all(uint32_t stream, periapt_bytes bytes) {
     charm_list_u8_t piece = {(uint8_t *)bytes.data + at, left < PIECE ? left : PIECE};
     uint32_t written;
     periapt_charm_types_error_t error;
-    if (!periapt_charm_workloads_write(stream, &piece, NULL, &written, &error)) return said(&error);
+    if (!periapt_charm_workloads_write(stream, &piece, NULL, &written, &error)) return periapt_said(&error);
     at += written <= piece.len ? written : piece.len;
   }
   return NULL;
@@ -219,7 +220,7 @@ const char *periapt_exchange(uint32_t stream, const periapt_request *request, si
   free(sent.data);
   if (error != NULL) return error;
   struct incoming in = {stream, {0}, 0, NULL};
-  struct head head = {.kind = ""};
+  struct head head = {.kind = "", .accept = ""};
   periapt_buffer body = {0};
   bool is_whole = read_head(&in, &head, most) && read_body(&in, &head, most, &body);
   free(in.bytes.data);
@@ -229,6 +230,26 @@ const char *periapt_exchange(uint32_t stream, const periapt_request *request, si
   }
   *response = (periapt_response){head.status, periapt_text("%s", head.kind), periapt_finished(&body)};
   return NULL;
+}
+
+// The key of each handshake, and the answer to it. A key keeps caches and proxies from mistaking answers: here are none.
+#define KEY "dGhlIHNhbXBsZSBub25jZQ=="
+#define ACCEPT "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="
+
+const char *periapt_upgrade(uint32_t stream, const char *path, periapt_buffer *rest) {
+  const char *asked = periapt_text("GET %s HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                                   "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: " KEY "\r\n\r\n",
+                                   path);
+  const char *error = send_all(stream, (periapt_bytes){asked, strlen(asked)});
+  if (error != NULL) return error;
+  struct incoming in = {stream, {0}, 0, NULL};
+  struct head head = {.kind = "", .accept = ""};
+  bool is_read = read_head(&in, &head, 0);
+  if (is_read && waiting(&in) > 0) periapt_append(rest, start(&in), waiting(&in));
+  free(in.bytes.data);
+  if (!is_read) return in.error;
+  bool is_websocket = head.status == 101 && strcmp(head.accept, ACCEPT) == 0;
+  return is_websocket ? NULL : periapt_text("%s opens no websocket (status %u)", path, head.status);
 }
 
 const char *periapt_encoded(const char *text) {

@@ -51,6 +51,10 @@ typedef struct periapt_response {
 
 // Sends a request, and reads a response whose body has at most so many bytes. What went wrong, or NULL.
 const char *periapt_exchange(uint32_t stream, const periapt_request *request, size_t most, periapt_response *response);
+// Makes a websocket of a stream, and takes the bytes that came behind the answer. What went wrong, or NULL.
+const char *periapt_upgrade(uint32_t stream, const char *path, periapt_buffer *rest);
+// What the host said.
+const char *periapt_said(const periapt_charm_types_error_t *error);
 // A text as a part of a query.
 const char *periapt_encoded(const char *text);
 
@@ -69,6 +73,11 @@ const char *periapt_pebble_get(const char *container, const char *path);
 const char *periapt_pebble_post(const char *container, const char *path, const char *json);
 bool periapt_pebble_exchange(const char *container, const periapt_request *request, periapt_response *response);
 const char *periapt_pebble_answer(const char *container, const periapt_response *response);
+// Opens a stream to a container's Pebble; false: the hook has failed.
+bool periapt_pebble_connect(const char *container, uint32_t *stream);
+// Asks for a change: the whole answer. Waits for its end: the change. NULL: the hook has failed.
+const char *periapt_pebble_asked(const char *container, const char *path, const char *json);
+const char *periapt_pebble_ended(const char *container, const char *begun, const char *action);
 void periapt_pebble_told(const char *container, const char *error, unsigned status);
 
 #endif

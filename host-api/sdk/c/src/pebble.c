@@ -10,28 +10,23 @@
 #define WAITS 8
 #define WAIT_SECONDS 4
 
-// Opens a stream, and makes one exchange on it; false: the hook has failed.
-static const char *exchange_with(periapt_charm_workloads_target_t *target, const char *what, const periapt_request *request,
-                                 size_t most, periapt_response *response) {
-  uint32_t stream;
-  periapt_charm_types_error_t error;
-  if (!periapt_charm_workloads_connect(target, &stream, &error)) {
-    periapt_refused(what, &error);
-    return NULL;
-  }
-  const char *failed = periapt_exchange(stream, request, most, response);
-  periapt_charm_workloads_close(stream);
-  return failed;
-}
-
-bool periapt_pebble_exchange(const char *container, const periapt_request *request, periapt_response *response) {
+bool periapt_pebble_connect(const char *container, uint32_t *stream) {
   if (periapt_failed()) return false;
   periapt_charm_workloads_target_t target = {.tag = PERIAPT_CHARM_WORKLOADS_TARGET_PEBBLE};
   target.val.pebble = periapt_lent(container);
-  const char *what = periapt_text("container \"%s\"", container);
-  const char *failed = exchange_with(&target, what, request, MAX_ANSWER, response);
+  periapt_charm_types_error_t error;
+  if (periapt_charm_workloads_connect(&target, stream, &error)) return true;
+  periapt_refused(periapt_text("container \"%s\"", container), &error);
+  return false;
+}
+
+bool periapt_pebble_exchange(const char *container, const periapt_request *request, periapt_response *response) {
+  uint32_t stream;
+  if (!periapt_pebble_connect(container, &stream)) return false;
+  const char *failed = periapt_exchange(stream, request, MAX_ANSWER, response);
+  periapt_charm_workloads_close(stream);
   if (failed != NULL) periapt_pebble_failed(container, "broken", failed, 0);
-  return !periapt_failed();
+  return failed == NULL;
 }
 
 periapt_page periapt_workload_page(uint16_t port, const char *path) {
@@ -39,11 +34,18 @@ periapt_page periapt_workload_page(uint16_t port, const char *path) {
   if (periapt_failed()) return none;
   periapt_charm_workloads_target_t target = {.tag = PERIAPT_CHARM_WORKLOADS_TARGET_PORT};
   target.val.port = port;
+  uint32_t stream;
+  periapt_charm_types_error_t error;
+  if (!periapt_charm_workloads_connect(&target, &stream, &error)) {
+    periapt_refused(periapt_text("port %u", (unsigned)port), &error);
+    return none;
+  }
   periapt_request request = {"GET", path, "text/plain", {NULL, 0}};
   periapt_response response;
-  const char *failed = exchange_with(&target, periapt_text("port %u", (unsigned)port), &request, MAX_PAGE, &response);
+  const char *failed = periapt_exchange(stream, &request, MAX_PAGE, &response);
+  periapt_charm_workloads_close(stream);
   if (failed != NULL) periapt_fail("port %u: %s", (unsigned)port, failed);
-  return periapt_failed() ? none : (periapt_page){(int)response.status, response.body};
+  return failed != NULL ? none : (periapt_page){(int)response.status, response.body};
 }
 
 void periapt_pebble_told(const char *container, const char *error, unsigned status) {
@@ -78,7 +80,7 @@ const char *periapt_pebble_get(const char *container, const char *path) {
   return periapt_pebble_answer(container, &response);
 }
 
-static const char *post(const char *container, const char *path, const char *json) {
+const char *periapt_pebble_asked(const char *container, const char *path, const char *json) {
   periapt_request request = {"POST", path, "application/json", {json, strlen(json)}};
   periapt_response response;
   if (!periapt_pebble_exchange(container, &request, &response)) return NULL;
@@ -86,7 +88,7 @@ static const char *post(const char *container, const char *path, const char *jso
 }
 
 const char *periapt_pebble_post(const char *container, const char *path, const char *json) {
-  return periapt_json_member(post(container, path, json), "result");
+  return periapt_json_member(periapt_pebble_asked(container, path, json), "result");
 }
 
 bool periapt_pebble_can_connect(const char *container) {
@@ -124,31 +126,35 @@ static const char *failure_of(const char *change) {
   return periapt_finished(&text).data;
 }
 
-// Asks for a change of services, and waits for its end.
-static void act(const char *container, const char *action, const char *service) {
-  const char *services = service == NULL ? "" : periapt_json_quoted(service);
-  const char *begun =
-      post(container, "/v1/services", periapt_text("{\"action\":\"%s\",\"services\":[%s]}", action, services));
-  if (begun == NULL) return;
+const char *periapt_pebble_ended(const char *container, const char *begun, const char *action) {
   const char *change = periapt_json_string(periapt_json_member(begun, "change"));
   if (change == NULL || *change == '\0' || strspn(change, "0123456789") != strlen(change)) {
     periapt_pebble_failed(container, "broken", periapt_text("%s began no change", action), 0);
-    return;
+    return NULL;
   }
   const char *path = periapt_text("/v1/changes/%s/wait?timeout=%ds", change, WAIT_SECONDS);
   for (int i = 0; i < WAITS; i++) {
     periapt_request request = {"GET", path, "text/plain", {NULL, 0}};
     periapt_response response;
-    if (!periapt_pebble_exchange(container, &request, &response)) return;
+    if (!periapt_pebble_exchange(container, &request, &response)) return NULL;
     // 504: it still goes on.
     if (response.status == 504) continue;
     const char *ended = periapt_pebble_answer(container, &response);
     const char *failure = ended == NULL ? NULL : failure_of(ended);
     if (failure != NULL) periapt_pebble_failed(container, "change-failed", failure, 0);
-    return;
+    return failure == NULL ? ended : NULL;
   }
   const char *message = periapt_text("%s still goes on after %d s", action, WAITS * WAIT_SECONDS);
   periapt_pebble_failed(container, "timeout", message, 0);
+  return NULL;
+}
+
+// Asks for a change of services, and waits for its end.
+static void act(const char *container, const char *action, const char *service) {
+  const char *services = service == NULL ? "" : periapt_json_quoted(service);
+  const char *body = periapt_text("{\"action\":\"%s\",\"services\":[%s]}", action, services);
+  const char *begun = periapt_pebble_asked(container, "/v1/services", body);
+  if (begun != NULL) periapt_pebble_ended(container, begun, action);
 }
 
 void periapt_pebble_replan(const char *container) { act(container, "replan", NULL); }

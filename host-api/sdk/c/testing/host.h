@@ -3,6 +3,7 @@
 #define PERIAPT_TEST_HOST_H
 
 #include "charm.h"
+#include "periapt_test.h"
 
 #define HOST_MAX 64
 
@@ -40,6 +41,14 @@ struct container {
   struct entries layers, services, checks, notices, answers;
   const char *actions, *plan, *sends;
   size_t sends_length;
+  // The body of the order of the last command, how it ended, and what it printed to standard error.
+  const char *command;
+  pt_output (*run)(const char *const command[], const char *input, size_t length);
+  pt_output output;
+  bool has_run;
+  // What is sent on websockets in place of frames, after which they end.
+  const char *frames;
+  size_t frames_length;
 };
 
 // A stream to a workload: what the charm sent and was not answered yet, and the answer that it has not read yet.
@@ -49,6 +58,10 @@ struct stream {
   char *sent, *answer;
   size_t sent_length, answer_length, taken;
   bool is_open, is_over;
+  // The websocket that the stream has become, and the input that came on it.
+  const char *websocket;
+  char *input;
+  size_t input_length;
 };
 
 #define HOST_MAX_STREAMS 16
@@ -108,6 +121,8 @@ struct host_reply {
   const char *kind, *body;
   size_t length;
 } host_pebble(struct container *container, const char *method, const char *path, const char *body, size_t length);
+// Runs the command whose input has come.
+void host_run(struct container *container, const char *input, size_t length);
 // Runs a hook of an event.
 bool pt_event(exports_periapt_charm_handler_invocation_t *invocation);
 // Sets a key; NULL deletes it.

@@ -141,6 +141,16 @@ static struct host_reply upload(struct container *it, const char *form, size_t l
   return json(200, "{\"result\":[{\"path\":%s}]}", periapt_json_quoted(path));
 }
 
+void host_run(struct container *it, const char *input, size_t length) {
+  const char *command[HOST_MAX + 1] = {NULL};
+  size_t count = 0;
+  const char *word = periapt_json_first(periapt_json_member(it->command, "command"));
+  for (; word != NULL && count < HOST_MAX; word = periapt_json_next(word)) command[count++] = periapt_json_string(word);
+  static const pt_output none = {127, "", 0, "the container has no answer for commands"};
+  it->output = it->run == NULL ? none : it->run(command, input, length);
+  it->has_run = true;
+}
+
 static struct host_reply files(struct container *it, const char *body) {
   const char *made = periapt_json_first(periapt_json_member(body, "dirs"));
   if (made != NULL) host_write(it, word(made, "path"), "", 0, true);
@@ -184,7 +194,14 @@ struct host_reply host_pebble(struct container *it, const char *method, const ch
     host_put(&it->notices, "", word(body, "key"), "");
     return json(200, "{\"result\":{\"id\":\"1\"}}");
   }
-  if (strncmp(line, "GET /v1/changes/", 16) == 0) return json(200, "{\"result\":{\"status\":\"Done\",\"err\":null}}");
+  if (periapt_is(line, "POST /v1/exec")) {
+    it->command = periapt_text("%.*s", (int)length, body);
+    return json(202, "{\"change\":\"1\",\"result\":{\"task-id\":\"1\"}}");
+  }
+  if (strncmp(line, "GET /v1/changes/", 16) == 0) {
+    const char *data = periapt_text("{\"data\":{\"exit-code\":%d}}", it->output.code);
+    return json(200, "{\"result\":{\"status\":\"Done\",\"err\":null,\"tasks\":[%s]}}", data);
+  }
   if (strncmp(line, "GET /v1/notices/", 16) == 0) {
     return json(200, "{\"result\":{\"key\":\"example.com/done\",\"last-data\":{\"id\":%s}}}", periapt_json_quoted(line + 16));
   }

@@ -39,9 +39,57 @@ static void answer(struct stream *stream) {
     stream->answer = joined(stream->container->sends, stream->container->sends_length, "", 0);
     stream->answer_length = stream->container->sends_length;
     stream->is_over = true;
+  } else if (strstr(path, "/websocket/") != NULL) {
+    static const char accept[] = "HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                                 "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n";
+    stream->websocket = (const char *)host_string(strrchr(path, '/') + 1).ptr;
+    stream->answer = joined(accept, sizeof accept - 1, "", 0);
+    stream->answer_length = sizeof accept - 1;
+    stream->sent_length = 0;
+    if (stream->container->frames != NULL) {
+      stream->answer = joined(accept, sizeof accept - 1, stream->container->frames, stream->container->frames_length);
+      stream->answer_length += stream->container->frames_length;
+      stream->is_over = true;
+    }
   } else {
     struct host_reply reply = host_pebble(stream->container, method, path, body, length);
     respond(stream, reply.status, reply.kind, reply.body, reply.length);
+  }
+}
+
+// Adds the frames of an output and of its end to the answer.
+static void add_frames(struct stream *stream, const char *output, size_t length) {
+  static const char end[] = "\x81\x11{\"command\":\"end\"}";
+  for (size_t at = 0; at < length;) {
+    size_t size = length - at < 30000 ? length - at : 30000;
+    char head[4] = {(char)0x82, 126, (char)(size >> 8), (char)(size & 255)};
+    stream->answer = joined(stream->answer, stream->answer_length, head, 4);
+    stream->answer = joined(stream->answer, stream->answer_length + 4, output + at, size);
+    stream->answer_length += 4 + size;
+    at += size;
+  }
+  stream->answer = joined(stream->answer, stream->answer_length, end, sizeof end - 1);
+  stream->answer_length += sizeof end - 1;
+}
+
+// Takes the frames of a command's input. Its end runs the command.
+static void take_frames(struct stream *stream) {
+  for (;;) {
+    const unsigned char *bytes = (const unsigned char *)stream->sent;
+    if (stream->sent_length < 6) return;
+    bool is_long = (bytes[1] & 127) == 126;
+    size_t head = is_long ? 8 : 6, length = is_long ? (size_t)bytes[2] << 8 | bytes[3] : bytes[1] & 127u;
+    if (stream->sent_length < head + length) return;
+    // The SDK's mask changes nothing.
+    if ((bytes[0] & 15) == 2) {
+      stream->input = joined(stream->input, stream->input_length, (const char *)bytes + head, length);
+      stream->input_length += length;
+    } else if (strcmp(stream->websocket, "stdio") == 0) {
+      host_run(stream->container, stream->input, stream->input_length);
+      add_frames(stream, stream->container->output.out, stream->container->output.length);
+    }
+    stream->sent_length -= head + length;
+    memmove(stream->sent, stream->sent + head + length, stream->sent_length);
   }
 }
 
@@ -83,6 +131,11 @@ bool periapt_charm_workloads_read(uint32_t number, uint32_t most, uint32_t *time
                                   periapt_charm_workloads_received_t *ret, periapt_charm_types_error_t *error) {
   struct stream *stream = opened(number, error);
   if (stream == NULL) return false;
+  // What a command printed to standard error comes once it has run.
+  if (stream->websocket != NULL && strcmp(stream->websocket, "stderr") == 0 && stream->container->has_run) {
+    add_frames(stream, stream->container->output.err, strlen(stream->container->output.err));
+    stream->container->has_run = false;
+  }
   size_t left = stream->answer_length - stream->taken, length = left < most ? left : most;
   if (length > 0) {
     ret->tag = PERIAPT_CHARM_WORKLOADS_RECEIVED_BYTES;
@@ -107,7 +160,8 @@ bool periapt_charm_workloads_write(uint32_t number, charm_list_u8_t *bytes, uint
   stream->sent = joined(stream->sent, stream->sent_length, (const char *)bytes->ptr, bytes->len);
   stream->sent_length += bytes->len;
   *ret = (uint32_t)bytes->len;
-  answer(stream);
+  if (stream->websocket != NULL && stream->container->frames == NULL) take_frames(stream);
+  if (stream->websocket == NULL) answer(stream);
   return true;
 }
 

@@ -53,6 +53,16 @@ void pt_plan(const char *container, const char *yaml);
 void pt_answer(const char *container, const char *path, const char *answer);
 // What is sent in place of each response, after which the stream ends.
 void pt_sends(const char *container, const char *bytes, size_t length);
+// How a command ends, and what it prints.
+typedef struct pt_output {
+  int code;
+  const char *out;
+  size_t length;
+  const char *err;
+} pt_output;
+
+// Runs commands: it gets the command, a list that ends with NULL, and its input.
+void pt_runs(const char *container, pt_output (*run)(const char *const command[], const char *input, size_t length));
 // The page that is served on a port: a status and its body, as in `200 hello`.
 void pt_page(uint16_t port, const char *page);
 

@@ -34,6 +34,10 @@ void pt_sends(const char *container, const char *bytes, size_t length) {
   it->sends_length = length;
 }
 
+void pt_runs(const char *container, pt_output (*run)(const char *const command[], const char *input, size_t length)) {
+  host_container(container)->run = run;
+}
+
 void pt_page(uint16_t port, const char *page) {
   char name[10];
   snprintf(name, sizeof name, "%u", (unsigned)port);

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host.h"
+
 // What the charm does at `start`; each test says.
 static void (*step)(void);
 static const char *told;
@@ -90,6 +92,29 @@ static void use_services(void) {
   periapt_pebble_notify("web", "example.com/done");
 }
 
+static void run(void) { periapt_pebble_run("web", (const char *const[]){"x", NULL}); }
+
+static void use_commands(void) {
+  char *input = malloc(100000);
+  if (input == NULL) abort();
+  memset(input, 7, 100000);
+  const char *const cat[] = {"cat", "-", NULL};
+  periapt_output output = periapt_pebble_exec("web", cat, (periapt_bytes){input, 100000}, 5);
+  PT_EXPECT(output.code == 0 && output.out.length == 100000 && memcmp(output.out.data, input, 100000) == 0);
+  PT_SAME(output.err.data, "cat -");
+  // All streams are closed again.
+  for (int i = 0; i < 20; i++) PT_SAME(PERIAPT_PEBBLE_RUN("web", "true"), "");
+  PT_EXPECT(PERIAPT_PEBBLE_RUN("web", "false") == NULL);
+  PT_SAME(periapt_failure(), "container \"web\": the command exited with code 1: false ");
+  PT_SAME(periapt_pebble_kind(), "exit-code");
+  periapt_forgive();
+}
+
+static pt_output answered(const char *const command[], const char *input, size_t length) {
+  const char *said = periapt_text("%s %s", command[0], command[1] == NULL ? "" : command[1]);
+  return (pt_output){periapt_is(command[0], "false"), input == NULL ? "" : input, length, said};
+}
+
 static void fetch(void) {
   periapt_page page = periapt_workload_page(8080, "/a");
   PT_EXPECT(page.status == 404);
@@ -131,6 +156,12 @@ static void services_are_planned_and_told_of(void) {
   PT_EXPECT(pt_run("start"));
   PT_SAME(pt_layer("web", "charm"), "services: {\"web\": {}}\n");
   PT_SAME(pt_actions("web"), "replan; restart web; SIGHUP web");
+}
+
+static void a_command_has_input_outputs_and_an_exit_code(void) {
+  started(use_commands);
+  pt_runs("web", answered);
+  PT_EXPECT(pt_run("start"));
 }
 
 static void an_error_of_pebble_has_its_kind_and_one_message(void) {
@@ -229,7 +260,7 @@ static void a_peer_that_is_no_pebble_is_one_error_within_bounds(void) {
       {OPEN "{\"result\":[1", "its answer with status 200 is unreadable"},
       {OPEN "[1]", "its answer with status 200 is unreadable"},
   };
-  void (*const steps[])(void) = {plan, list, check, replan, layer};
+  void (*const steps[])(void) = {plan, list, check, replan, layer, run};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     for (size_t j = 0; j < sizeof steps / sizeof *steps; j++) {
       started(steps[j]);
@@ -284,15 +315,55 @@ static void a_hundred_thousand_chunks_are_one_answer(void) {
   PT_EXPECT(pt_run("start"));
 }
 
+static void frames_that_are_wrong_are_one_error_and_others_are_read_in_any_pieces(void) {
+#define END "\x81\x11{\"command\":\"end\"}"
+  const struct {
+    const char *bytes;
+    size_t length;
+    const char *expected;
+  } cases[] = {
+#define CASE(bytes, expected) {bytes, sizeof(bytes) - 1, expected}
+      CASE("\x82\x83\0\0\0\0abc", "a frame of the websocket is malformed"),
+      CASE("\xc2\x00", "a frame of the websocket is malformed"),
+      CASE("\x83\x00", "a frame of the websocket is malformed"),
+      CASE("\x8b\x00", "a frame of the websocket is malformed"),
+      CASE("\x82\x7f\xff\xff\xff\xff\xff\xff\xff\xff", "a frame of the websocket has more than 1048576 bytes"),
+      CASE("\x82\x7f\x00\x00\x00\x00\x00\x10\x00\x01", "a frame of the websocket has more than 1048576 bytes"),
+      // A stream that ends is the end of the output. What is not whole is no output.
+      CASE("", NULL),
+      CASE("\x82", NULL),
+      CASE("\x82\x05" "abc", NULL),
+      CASE("\x82\x7e\x00", NULL),
+      CASE("\x82\x7f\x00\x00\x00", NULL),
+      CASE("\x88\x00", NULL),
+      CASE("\x89\x02hi\x81\x05" "wrong" END, NULL),
+      CASE(END END, NULL),
+      CASE("\x01\x05{\"com\x80\x0cmand\":\"end\"}", NULL),
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    started(run);
+    char *copy = malloc(cases[i].length + 1);
+    if (copy == NULL) abort();
+    memcpy(copy, cases[i].bytes, cases[i].length);
+    host_container("web")->frames = copy;
+    host_container("web")->frames_length = cases[i].length;
+    bool succeeded = pt_run("start");
+    PT_EXPECT(succeeded == (cases[i].expected == NULL));
+    if (cases[i].expected != NULL) PT_SAME(pt_failure(), periapt_text("container \"web\": %s", cases[i].expected));
+  }
+}
+
 int main(void) {
   PT_TEST(a_container_that_has_not_started_cannot_be_reached);
   PT_TEST(files_are_written_read_listed_and_removed);
   PT_TEST(services_are_planned_and_told_of);
+  PT_TEST(a_command_has_input_outputs_and_an_exit_code);
   PT_TEST(an_error_of_pebble_has_its_kind_and_one_message);
   PT_TEST(events_of_workloads_name_what_they_are_about);
   PT_TEST(a_page_of_a_workload_is_fetched_from_its_port);
   PT_TEST(a_peer_that_is_no_pebble_is_one_error_within_bounds);
   PT_TEST(a_file_that_is_cut_off_anywhere_is_no_file);
   PT_TEST(a_hundred_thousand_chunks_are_one_answer);
+  PT_TEST(frames_that_are_wrong_are_one_error_and_others_are_read_in_any_pieces);
   return pt_end();
 }

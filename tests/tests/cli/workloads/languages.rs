@@ -107,7 +107,12 @@ fn a_charm_in_javascript_drives_its_container() -> anyhow::Result<()> {
 
 #[test]
 fn a_charm_in_c_drives_its_container() -> anyhow::Result<()> {
-    check(&driven("c", &[("src/charm.c", include_str!("charms/charm.c"))], None)?)
+    let results = driven("c", &[("src/charm.c", include_str!("charms/charm.c"))], None)?;
+    check(&results)?;
+    for (key, value) in [("shouted", "600 HELLO"), ("failed", "3 bad\n"), ("late", "change-failed")] {
+        assert_eq!(results[key], json!(value), "{results}");
+    }
+    Ok(())
 }
 
 #[test]

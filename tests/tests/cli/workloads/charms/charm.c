@@ -1,4 +1,4 @@
-// Runs a web server through the Pebble of its container, and tells of files there.
+// Runs a web server through the Pebble of its container, and tells of files and commands there.
 #include <periapt.h>
 
 static const char *path(const char *name) { return periapt_text("%s/%s", periapt_config_text("directory", ""), name); }
@@ -29,7 +29,19 @@ static void drive(const periapt_event *event) {
   periapt_result("pulled", "%s", periapt_pebble_pull("web", path("page.txt")).data);
   periapt_page page = periapt_workload_page((uint16_t)periapt_config_integer("port", 0), "/page.txt");
   periapt_result("page", "%s", page.body.data);
+  char input[600];
+  for (size_t i = 0; i < sizeof input; i++) input[i] = "hello "[i % 6];
+  const char *const shout[] = {"tr", "a-z", "A-Z", NULL}, *const bad[] = {"sh", "-c", "echo bad >&2; exit 3", NULL};
+  periapt_output shouted = periapt_pebble_exec("web", shout, (periapt_bytes){input, sizeof input}, 20);
+  periapt_result("shouted", "%zu %.5s", shouted.out.length, shouted.out.data);
+  periapt_output failed = periapt_pebble_exec("web", bad, (periapt_bytes){input, sizeof input}, 0);
+  periapt_result("failed", "%d %s", failed.code, failed.err.data);
   if (periapt_failed()) return;
+  const char *const sleep[] = {"sleep", "60", NULL};
+  periapt_pebble_exec("web", sleep, (periapt_bytes){NULL, 0}, 1);
+  const char *late = periapt_pebble_kind();
+  periapt_forgive();
+  periapt_result("late", "%s", late);
   periapt_pebble_pull("web", "/none");
   const char *kind = periapt_pebble_kind();
   periapt_forgive();
