@@ -1,7 +1,8 @@
 //! A charm with a WebAssembly workload: a web server that shows one page.
 
 use periapt_sdk::{
-    ActionEvent, Charm, Config, Context as _, Error, FromConfig, Pebble, Result, Status, Unit, WorkloadEvent,
+    ActionEvent, Charm, Config, Context as _, Error, Event, FromConfig, Pebble, Result, Status, Unit,
+    WorkloadEvent,
 };
 use serde_json::json;
 
@@ -31,6 +32,19 @@ impl FromConfig for Settings {
 }
 
 impl Charm for WebPage {
+    fn otherwise(&mut self, unit: &Unit, _: &Event) -> Result {
+        // What is left are changes of the relation.
+        configure(unit)
+    }
+
+    fn stop(&mut self, _: &Unit) -> Result {
+        Ok(())
+    }
+
+    fn remove(&mut self, _: &Unit) -> Result {
+        Ok(())
+    }
+
     fn start(&mut self, unit: &Unit) -> Result {
         unit.open(PORT)
     }
@@ -70,18 +84,30 @@ fn configure(unit: &Unit) -> Result {
     }
     // The server reads the file for each request.
     web.push(TEXT, &settings.text)?;
-    web.add_layer("charm", &layer(&settings.title))?;
+    web.add_layer("charm", &layer(&settings.title, &stores(unit)?))?;
     if let Err(error) = web.replan() {
         return unit.set_status(&Status::blocked(error.to_string()));
     }
     report(unit)
 }
 
+/// Returns the places of the servers that have notes, separated by spaces: their names, as in Kubernetes, and ports.
+fn stores(unit: &Unit) -> Result<String> {
+    let Some(notes) = unit.relation("notes") else { return Ok(String::new()) };
+    let mut places = Vec::new();
+    for member in notes.members()? {
+        if let Some(port) = notes.member_bag(&member).get::<u16>("port")? {
+            places.push(format!("{}:{port}", member.replace('/', "-")));
+        }
+    }
+    Ok(places.join(" "))
+}
+
 /// Returns a layer over the service that the workload has from its start.
-fn layer(title: &str) -> String {
+fn layer(title: &str, stores: &str) -> String {
     // JSON is YAML, and quotes what the title contains.
     json!({
-        "services": { WEB: { "override": "merge", "environment": { "TITLE": title } } },
+        "services": { WEB: { "override": "merge", "environment": { "TITLE": title, "NOTES": stores } } },
         "checks": {
             "page": {
                 "override": "replace",

@@ -3,6 +3,8 @@
 use periapt_sdk::testing::Harness;
 use periapt_sdk::{Event, HttpResponse, Status, WorkloadEvent};
 
+use serde_json::json;
+
 use super::{WebPage, layer};
 
 #[test]
@@ -43,9 +45,18 @@ fn a_server_that_cannot_be_started_blocks_the_unit() {
 }
 
 #[test]
+fn units_with_notes_are_named_as_in_kubernetes() {
+    let notes = json!({ "services": { "web": {
+        "override": "merge", "environment": { "TITLE": "t", "NOTES": "web-notes-0:8080" }
+    } } });
+    let layer: serde_json::Value = serde_json::from_str(&layer("t", "web-notes-0:8080")).unwrap();
+    assert_eq!(layer["services"], notes["services"]);
+}
+
+#[test]
 fn whatever_a_title_contains_stays_in_its_place() {
     let title = "a\"}, \"b\": {\n'c': #";
-    let layer: serde_json::Value = serde_json::from_str(&layer(title)).unwrap();
+    let layer: serde_json::Value = serde_json::from_str(&layer(title, "")).unwrap();
     assert_eq!(layer["services"]["web"]["environment"]["TITLE"], title);
     assert_eq!(layer["services"]["web"].as_object().unwrap().len(), 2);
 }

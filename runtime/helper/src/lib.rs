@@ -24,5 +24,6 @@ pub use memory::{Resident, give_back_what_is_freed};
 pub use program::{Failure, Program, keep_descriptors};
 pub use stalled::Stalling;
 pub use workload::{
-    MAX_WORKLOAD_ORDER, WORKLOAD_VARIABLE, WorkloadDirectory, WorkloadKind, WorkloadLimits, WorkloadOrder,
+    DirectoryAccess, MAX_WORKLOAD_ORDER, WORKLOAD_VARIABLE, WorkloadDirectory, WorkloadKind, WorkloadLimits,
+    WorkloadOrder,
 };

@@ -37,7 +37,7 @@ pub struct WorkloadOrder {
     pub arguments: Vec<String>,
     /// The whole environment of the guest.
     pub environment: Vec<(String, String)>,
-    /// The directories that the guest reads.
+    /// The directories of the guest.
     pub directories: Vec<WorkloadDirectory>,
     /// The limits.
     pub limits: WorkloadLimits,
@@ -57,7 +57,7 @@ pub enum WorkloadKind {
     Command,
 }
 
-/// A directory of the host that a workload reads.
+/// A directory of the host that a workload has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct WorkloadDirectory {
@@ -65,6 +65,18 @@ pub struct WorkloadDirectory {
     pub host: PathBuf,
     /// Its absolute path in the workload.
     pub guest: String,
+    /// The use that the workload can make of it.
+    pub access: DirectoryAccess,
+}
+
+/// The use that a workload can make of a directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DirectoryAccess {
+    /// It reads.
+    ReadOnly,
+    /// It reads and writes, and makes files and directories, but no links and no special files.
+    ReadWrite,
 }
 
 /// The limits of a workload.
@@ -150,7 +162,11 @@ mod tests {
             kind: WorkloadKind::Http,
             arguments: vec!["web".to_owned()],
             environment: vec![("PASSWORD".to_owned(), environment.to_owned())],
-            directories: vec![WorkloadDirectory { host: "/srv".into(), guest: "/".to_owned() }],
+            directories: vec![WorkloadDirectory {
+                host: "/srv".into(),
+                guest: "/".to_owned(),
+                access: DirectoryAccess::ReadOnly,
+            }],
             limits: WorkloadLimits::default(),
             calls: Some(5),
         }

@@ -22,7 +22,7 @@ mod view;
 mod whole;
 
 pub(crate) use charm::CharmFiles;
-pub use disk::{Bounds, Filesystem, FilesystemError, StorageMount, Used, spare_bytes};
+pub use disk::{Bounds, Filesystem, FilesystemError, StorageMount, Used, measure_storage, spare_bytes};
 pub(crate) use handle::Files;
 pub use handle::ResourcesMount;
 pub(crate) use host::link;

@@ -34,7 +34,8 @@ pub use divide::{MOST_MODULES, SharedModule, shared_modules};
 pub use engine::{CompatibilityHash, engine_version};
 pub use error::{Busy, HookError, HookErrorKind, PrepareError};
 pub use files::{
-    Bounds, Filesystem, FilesystemError, ResourcesMount, StorageMount, UnitFile, UnitFiles, Used, spare_bytes,
+    Bounds, Filesystem, FilesystemError, ResourcesMount, StorageMount, UnitFile, UnitFiles, Used,
+    measure_storage, spare_bytes,
 };
 pub use fuel::FUEL_PER_SECOND;
 pub use options::{Budgets, Options};

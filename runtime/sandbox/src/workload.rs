@@ -21,6 +21,6 @@ pub use command::{CommandEnd, CommandWorkload};
 pub use engine::{CompiledWorkload, UnfitWorkload, WorkloadEngine, WorkloadPool};
 pub use failure::RequestFailure;
 pub use http::{HttpWorkload, RequestBudgets};
-pub use inputs::{ReadOnlyDirectory, WorkloadInputs};
+pub use inputs::{PreopenedDirectory, WorkloadInputs};
 pub use log::{LogChunk, WorkloadLog, WorkloadStream};
 pub use outbound::{NoOutbound, Outbound, OutboundConnection, OutboundRefused, OutboundTarget};

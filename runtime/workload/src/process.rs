@@ -12,14 +12,15 @@ use std::{
 };
 
 use periapt_helper::{
-    Fence, Resident, WorkloadDirectory, WorkloadKind, WorkloadOrder, give_back_what_is_freed,
+    DirectoryAccess, Fence, Resident, WorkloadDirectory, WorkloadKind, WorkloadOrder, give_back_what_is_freed,
 };
 use periapt_host_api::workloads::MAX_WORKLOAD_COMPONENT;
 use periapt_sandbox::{
     CompileError, SandboxError,
     workload::{
-        CommandEnd, CommandWorkload, CompiledWorkload, HttpWorkload, NoOutbound, Outbound, ReadOnlyDirectory,
-        RequestBudgets, UnfitWorkload, WorkloadEngine, WorkloadInputs, WorkloadLog, WorkloadPool,
+        CommandEnd, CommandWorkload, CompiledWorkload, HttpWorkload, NoOutbound, Outbound,
+        PreopenedDirectory, RequestBudgets, UnfitWorkload, WorkloadEngine, WorkloadInputs, WorkloadLog,
+        WorkloadPool,
     },
 };
 use tokio::signal::unix::{SignalKind, signal};
@@ -211,7 +212,11 @@ fn compile(
 }
 
 fn inputs(order: WorkloadOrder, log: WorkloadLog, outbound: Arc<dyn Outbound>) -> WorkloadInputs {
-    let directory = |WorkloadDirectory { host, guest }| ReadOnlyDirectory { host, guest };
+    let directory = |WorkloadDirectory { host, guest, access }| PreopenedDirectory {
+        host,
+        guest,
+        is_read_only: access == DirectoryAccess::ReadOnly,
+    };
     WorkloadInputs {
         arguments: order.arguments,
         environment: order.environment,

@@ -220,6 +220,43 @@ fn a_workload_runs_in_its_container_on_the_attached_image_and_leaves_nothing() -
 }
 
 #[test]
+fn a_workload_that_writes_past_its_storage_is_ended_until_there_is_room() -> anyhow::Result<()> {
+    let Some(scene) = Scene::new()? else { return Ok(()) };
+    let mounts = |text: &str| {
+        text.replace(
+            "    resource: image\n",
+            "    resource: image\n    mounts: [{storage: scratch, location: /data}]\n",
+        )
+    };
+    let charm = packed_changed("probe", "bounded", scene.periapt.path(), mounts)?;
+    let charm = charm.to_str().context("a path")?;
+    scene.periapt.ok(["deploy", charm, "--storage", "scratch=1,1M", "--resource", "image=one.tar"])?;
+    scene.periapt.wait_for(["model"])?;
+    let first = scene.boot_id("")?;
+    scene.serve()?;
+    let servers = processes(&[&scene.server()])?;
+    let fill = "sh -c 'cat /bin/busybox /bin/busybox >/data/full'";
+    let service =
+        json!({"override": "replace", "command": fill, "startup": "enabled", "on-success": "ignore"});
+    let layer = json!({"services": {"fill": service}}).to_string();
+    let add = json!({"action": "add", "combine": true, "label": "fill", "format": "yaml", "layer": layer});
+    scene.ask(&format!("web POST /v1/layers {add}"))?;
+    scene.ask(&format!("web POST /v1/services {}", json!({"action": "replan"})))?;
+    let debug_log = ["debug-log", "--replay", "--no-tail", "--include", "probe/0"];
+    scene.periapt.ok_until(&debug_log, |log| {
+        log.contains("container web does not run: its storage scratch/0 holds more than its 1 MiB")
+    })?;
+    let gone = |pid: &u32| !fs::exists(format!("/proc/{pid}/exe")).unwrap_or_default();
+    until("its processes have ended", || Ok(servers.iter().all(gone)))?;
+    // A hook makes room, and the container begins anew.
+    scene.periapt.ok(["config", "probe", "script=act: write /srv/scratch/full=x"])?;
+    scene.periapt.ok(["run", "probe/0", "act"])?;
+    scene.boot_id(&first)?;
+    scene.serve()?;
+    Ok(())
+}
+
+#[test]
 fn an_agent_that_is_killed_leaves_no_container_and_the_next_one_starts_them_again() -> anyhow::Result<()> {
     let Some(scene) = Scene::new()? else { return Ok(()) };
     scene.periapt.deploy("probe", ["--resource", "image=one.tar"])?;

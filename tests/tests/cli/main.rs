@@ -56,6 +56,7 @@ mod upgrading;
 mod users;
 mod wasm_workloads;
 mod watching;
+mod web_notes;
 mod web_page;
 mod words;
 mod workloads;

@@ -1,6 +1,9 @@
-//! A web server as a component: one page, with a title from the environment and a text from a file.
+//! A web server as a component: one page, with a title from the environment, a text from a file, and notes of other units.
 //!
 //! Each request has an instance of its own, so nothing stays in memory from one to the next.
+
+#[cfg(target_arch = "wasm32")]
+mod notes;
 
 #[cfg(target_arch = "wasm32")]
 use wasip2::{
@@ -25,7 +28,8 @@ impl Guest for Server {
             Some("/") => {
                 let title = std::env::var("TITLE").unwrap_or_else(|_| "no title".to_owned());
                 let text = std::fs::read_to_string("/page.txt").unwrap_or_default();
-                say(answer, 200, &format!("{title}\n{text}\n"));
+                let notes = notes::all(&std::env::var("NOTES").unwrap_or_default());
+                say(answer, 200, &format!("{title}\n{text}\n{notes}"));
             }
             _ => say(answer, 404, "there is one page: /\n"),
         }

@@ -123,9 +123,9 @@ impl<C: Controller> ModelKeeper<C> {
         let resources = Arc::new(resources);
         let images = shared.images.clone().map(|images| {
             let archives: Arc<dyn ImageArchives> = Arc::clone(&resources) as _;
-            PodImages { images, archives, storage: shared.directories.storage(&model) }
+            PodImages { images, archives }
         });
-        let pods = Pods::new(Arc::clone(&shared.pods), images, dials);
+        let pods = Pods::new(Arc::clone(&shared.pods), images, shared.directories.storage(&model), dials);
         let agent = CallingAgent {
             name: shared.agent.clone(),
             addresses: shared.own_addresses.clone(),

@@ -4,6 +4,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     os::{fd::OwnedFd, unix::net::UnixStream},
+    path::PathBuf,
     sync::Arc,
     time::Duration,
 };
@@ -30,6 +31,7 @@ mod needs;
 mod process;
 mod reasons;
 mod report;
+mod room;
 mod setup;
 mod starter;
 mod states;
@@ -107,6 +109,8 @@ pub(crate) struct Pods {
     starter: Arc<PodStarter>,
     /// The images of containers; none: they run on the host's files.
     images: Option<PodImages>,
+    /// The directory of the units' storage.
+    storage: PathBuf,
     wanted: WantedPods,
     running: BTreeMap<PodId, Running>,
     doors: Doors,
@@ -117,15 +121,18 @@ pub(crate) struct Pods {
 }
 
 impl Pods {
-    /// Creates the pods of a model. Calls of their workloads go to `dials`, or are refused if it is full.
+    /// Creates the pods of a model, whose units' storage is below `storage`. Calls of their workloads go to `dials`, or are
+    /// refused if it is full.
     pub(crate) fn new(
         starter: Arc<PodStarter>,
         images: Option<PodImages>,
+        storage: PathBuf,
         dials: mpsc::Sender<PodDial>,
     ) -> Self {
         Self {
             starter,
             images,
+            storage,
             wanted: WantedPods::default(),
             running: BTreeMap::new(),
             doors: Doors::default(),
@@ -169,11 +176,13 @@ impl Pods {
         }
         while self.tasks.try_join_next().is_some() {}
         let mut wanted = self.wanted.pods();
-        if let Some(PodImages { storage, .. }) = &self.images {
-            for (pod, software) in &mut wanted {
-                if *software == PodSoftware::Container {
-                    *software = PodSoftware::Image(self.wanted.needs(pod, storage));
+        for (pod, software) in &mut wanted {
+            match software {
+                PodSoftware::Container if self.images.is_some() => {
+                    *software = PodSoftware::Image(self.wanted.needs(pod, &self.storage));
                 }
+                PodSoftware::Workload { mounts, .. } => *mounts = self.wanted.mounts(&pod.0, &self.storage),
+                PodSoftware::Container | PodSoftware::Image(_) => {}
             }
         }
         let mut changed = BTreeMap::new();

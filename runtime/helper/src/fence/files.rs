@@ -8,6 +8,7 @@ use landlock::{
 };
 
 use super::{Fence, FenceError};
+use crate::workload::{DirectoryAccess, WorkloadDirectory};
 
 /// The version whose rights are denied, as far as a kernel has them. Later versions deny sockets alone, which seccomp
 /// denies already (`calls.rs`).
@@ -19,11 +20,24 @@ impl Fence<'_> {
         let read = AccessFs::ReadFile | AccessFs::ReadDir;
         // A path that does not exist cannot be opened either.
         let place = |path: &Path, access| PathFd::new(path).ok().map(|place| (place, access));
+        // No links and no special files: storage has none.
+        let write = read
+            | AccessFs::WriteFile
+            | AccessFs::Truncate
+            | AccessFs::MakeReg
+            | AccessFs::MakeDir
+            | AccessFs::RemoveFile
+            | AccessFs::RemoveDir
+            | AccessFs::Refer;
         let paths = match self {
             Self::Helper => return Vec::new(),
             Self::Runner(paths) => paths,
             Self::Workload(directories) => {
-                return directories.iter().filter_map(|directory| place(&directory.host, read)).collect();
+                let of = |directory: &WorkloadDirectory| match directory.access {
+                    DirectoryAccess::ReadOnly => place(&directory.host, read),
+                    DirectoryAccess::ReadWrite => place(&directory.host, write),
+                };
+                return directories.iter().filter_map(of).collect();
             }
             Self::Unpacker(directory) => {
                 // Whiteouts of overlays are devices with the number 0.
@@ -39,15 +53,6 @@ impl Fence<'_> {
                 return place(directory, read | make).into_iter().collect();
             }
         };
-        // No links and no special files: storage has none.
-        let write = read
-            | AccessFs::WriteFile
-            | AccessFs::Truncate
-            | AccessFs::MakeReg
-            | AccessFs::MakeDir
-            | AccessFs::RemoveFile
-            | AccessFs::RemoveDir
-            | AccessFs::Refer;
         [place(&paths.charms, read), place(&paths.storage, write)].into_iter().flatten().collect()
     }
 }

@@ -17,6 +17,7 @@ use std::{
 use rustix::process::{Signal, getppid, kill_process, test_kill_process};
 
 use super::*;
+use crate::DirectoryAccess;
 
 /// Runs a function on a thread behind a fence.
 fn behind<T: Send>(fence: Fence<'_>, tries: impl FnOnce() -> T + Send) -> T {
@@ -180,14 +181,27 @@ fn a_workload_reads_its_directories_and_accepts_connections_to_its_socket() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let client = std::thread::spawn(move || TcpStream::connect(address).unwrap().write_all(b"asked"));
-    let directories = [WorkloadDirectory { host: own.clone(), guest: "/".to_owned() }];
+    let storage = root.path().join("storage");
+    fs::create_dir(&storage).unwrap();
+    let directories =
+        [(&own, "/", DirectoryAccess::ReadOnly), (&storage, "/data", DirectoryAccess::ReadWrite)];
+    let directories = directories.map(|(host, guest, access)| WorkloadDirectory {
+        host: host.clone(),
+        guest: guest.to_owned(),
+        access,
+    });
     behind(Fence::Workload(&directories), || {
         assert_none(escapes());
+        fs::create_dir(storage.join("deep")).unwrap();
+        fs::write(storage.join("new"), "x").unwrap();
+        fs::rename(storage.join("new"), storage.join("deep/new")).unwrap();
+        fs::remove_dir_all(storage.join("deep")).unwrap();
         assert_none(vec![
             ("another's file", fs::read(root.path().join("secret")).is_ok()),
             ("a change of its own", fs::write(own.join("file"), "x").is_ok()),
             ("a new file", fs::write(own.join("new"), "x").is_ok()),
             ("the end of a file", fs::remove_file(own.join("file")).is_ok()),
+            ("a link in storage", symlink("/etc", storage.join("link")).is_ok()),
         ]);
         assert_eq!(fs::read_to_string(own.join("file")).unwrap(), "its own");
         let (mut stream, _) = listener.accept().unwrap();

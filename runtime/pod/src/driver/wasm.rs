@@ -14,7 +14,8 @@ use std::{
 };
 
 use periapt_helper::{
-    Program, WORKLOAD_VARIABLE, WorkloadDirectory, WorkloadKind, WorkloadLimits, WorkloadOrder,
+    DirectoryAccess, Program, WORKLOAD_VARIABLE, WorkloadDirectory, WorkloadKind, WorkloadLimits,
+    WorkloadOrder,
 };
 use periapt_pebble::{ProcessId, Signal, Spawn};
 use rustix::{
@@ -43,7 +44,7 @@ pub struct WasmOptions {
     pub root: PathBuf,
     /// The workloads by name.
     pub workloads: BTreeMap<String, WasmWorkload>,
-    /// Other directories that workloads read.
+    /// The other directories of workloads.
     pub directories: Vec<WorkloadDirectory>,
     /// The place where servers listen.
     pub listen: WasmListen,
@@ -108,7 +109,11 @@ impl Wasm {
     }
 
     fn order(&self, workload: &WasmWorkload, spawn: &Spawn, calls: Option<RawFd>) -> WorkloadOrder {
-        let root = WorkloadDirectory { host: self.options.root.clone(), guest: "/".to_owned() };
+        let root = WorkloadDirectory {
+            host: self.options.root.clone(),
+            guest: "/".to_owned(),
+            access: DirectoryAccess::ReadOnly,
+        };
         WorkloadOrder {
             component: workload.component.clone(),
             kind: if workload.http.is_some() { WorkloadKind::Http } else { WorkloadKind::Command },

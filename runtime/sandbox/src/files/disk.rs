@@ -62,6 +62,27 @@ pub enum FilesystemError {
     Unusable(#[from] io::Error),
 }
 
+/// Returns what a directory holds, which others may change meanwhile; none if that is more than the limits allow. Holes of
+/// files take no space here: they are those of a program that is no guest, whose content is bounded by the disk space that
+/// it takes. The time and the memory are bounded by the limits.
+///
+/// # Errors
+/// The directory cannot be read, or a part of it was moved meanwhile.
+pub fn measure_storage(directory: &Path, bounds: Bounds) -> io::Result<Option<Used>> {
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let root = openat(rustix::fs::CWD, directory, flags, Mode::empty())?;
+    let mut used = Used::default();
+    let is_whole = walk::up_to(bounds.files, root.as_fd(), |seen| {
+        used.files += 1;
+        used.bytes = used.bytes.saturating_add(match seen {
+            walk::WalkEntry::File { disk, .. } => disk.saturating_add(BLOCK),
+            walk::WalkEntry::Directory { .. } => BLOCK,
+        });
+        Ok(())
+    })?;
+    Ok(Some(used).filter(|used| is_whole && used.bytes <= bounds.bytes))
+}
+
 /// A directory with limits, locked by this process.
 #[derive(Debug)]
 pub struct Filesystem {
@@ -208,6 +229,11 @@ impl Count {
             self.give(price(size), 1);
         }
     }
+}
+
+/// Returns the disk space of a file, in bytes. The kernel counts in units of 512.
+fn disk_of(stat: &rustix::fs::Stat) -> u64 {
+    u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(512)
 }
 
 /// Returns a file's size, which is never negative.

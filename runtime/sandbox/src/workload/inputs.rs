@@ -10,13 +10,15 @@ use super::{
 };
 use crate::limits;
 
-/// A directory of the host that a workload reads.
+/// A directory of the host that a workload has.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ReadOnlyDirectory {
+pub struct PreopenedDirectory {
     /// The directory on the host.
     pub host: PathBuf,
     /// Its absolute path in the workload.
     pub guest: String,
+    /// True if the workload cannot change it.
+    pub is_read_only: bool,
 }
 
 /// The surroundings of all instances of a workload.
@@ -26,8 +28,8 @@ pub struct WorkloadInputs {
     pub arguments: Vec<String>,
     /// The whole environment.
     pub environment: Vec<(String, String)>,
-    /// The directories that it reads.
-    pub directories: Vec<ReadOnlyDirectory>,
+    /// Its directories.
+    pub directories: Vec<PreopenedDirectory>,
     /// The receiver of what it writes to its standard streams.
     pub log: WorkloadLog,
     /// The policy for its HTTP requests.
@@ -79,8 +81,9 @@ impl WorkloadInputs {
             .allow_tcp(false)
             .allow_udp(false)
             .allow_ip_name_lookup(false);
-        for ReadOnlyDirectory { host, guest } in &self.directories {
-            builder.preopened_dir(host, guest, FsPerms::ReadOnly)?;
+        for PreopenedDirectory { host, guest, is_read_only } in &self.directories {
+            let permissions = if *is_read_only { FsPerms::ReadOnly } else { FsPerms::ReadWrite };
+            builder.preopened_dir(host, guest, permissions)?;
         }
         Ok(builder)
     }

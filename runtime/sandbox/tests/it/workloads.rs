@@ -14,7 +14,7 @@ use periapt_sandbox::{
     BoxFuture,
     workload::{
         CompiledWorkload, HttpWorkload, LogChunk, NoOutbound, Outbound, OutboundConnection, OutboundRefused,
-        OutboundTarget, ReadOnlyDirectory, RequestBudgets, RequestFailure, ResponseBody, WorkloadEngine,
+        OutboundTarget, PreopenedDirectory, RequestBudgets, RequestFailure, ResponseBody, WorkloadEngine,
         WorkloadInputs, WorkloadLog, WorkloadPool,
     },
 };
@@ -45,7 +45,11 @@ pub(crate) fn inputs(directory: &std::path::Path) -> (WorkloadInputs, mpsc::Rece
     let inputs = WorkloadInputs {
         arguments: vec!["web".to_owned()],
         environment: vec![("NAME".to_owned(), "value".to_owned())],
-        directories: vec![ReadOnlyDirectory { host: directory.to_owned(), guest: "/data".to_owned() }],
+        directories: vec![PreopenedDirectory {
+            host: directory.to_owned(),
+            guest: "/data".to_owned(),
+            is_read_only: true,
+        }],
         log,
         outbound: Arc::new(NoOutbound),
     };

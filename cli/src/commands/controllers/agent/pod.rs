@@ -9,7 +9,9 @@ use std::{
 };
 
 use clap::Args;
-use periapt_helper::{Program, Resident, WorkloadLimits, give_back_what_is_freed};
+use periapt_helper::{
+    DirectoryAccess, Program, Resident, WorkloadDirectory, WorkloadLimits, give_back_what_is_freed,
+};
 use periapt_host_api::storage::parse_size;
 use periapt_pod::{
     ContainerError, ContainerLimits, ContainerOptions, ContainerProgram, DriverKind, MountAccess,
@@ -172,7 +174,7 @@ fn driver(pod: &Pod) -> Result<DriverKind> {
             },
             root: absolute(root.clone())?,
             workloads: workloads(&pod.workloads)?,
-            directories: Vec::new(),
+            directories: directories(&pod.container.mounts)?,
             listen: match &pod.ports {
                 Some(directory) => WasmListen::Directory(absolute(directory.clone())?),
                 None => WasmListen::Address(pod.listen),
@@ -183,6 +185,18 @@ fn driver(pod: &Pod) -> Result<DriverKind> {
             "there is no driver {other:?}: there are {NAMESPACES}, {WASM} and plain"
         ))),
     }
+}
+
+/// Returns the directories of workloads, with absolute paths.
+fn directories(mounts: &[MountedDirectory]) -> Result<Vec<WorkloadDirectory>> {
+    let directory = |MountedDirectory { source, target, access }: &MountedDirectory| {
+        let access = match access {
+            MountAccess::ReadOnly => DirectoryAccess::ReadOnly,
+            MountAccess::ReadWrite => DirectoryAccess::ReadWrite,
+        };
+        Ok(WorkloadDirectory { host: absolute(source.clone())?, guest: target.clone(), access })
+    };
+    mounts.iter().map(directory).collect()
 }
 
 /// Returns workloads by name, with absolute paths.

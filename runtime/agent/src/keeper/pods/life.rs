@@ -12,7 +12,8 @@ use tokio_util::sync::CancellationToken;
 use super::{
     ListeningPods, PodDial, PodId, PodReasons, StreamRequest, WorkloadStates,
     process::{PodEvent, PodProcess, opened},
-    setup::{HeldImage, SetupFailure},
+    room::StorageRoom,
+    setup::{HeldImage, SetupFailure, mounts},
     starter::{PodSoftware, PodStarter},
 };
 
@@ -48,15 +49,16 @@ pub(super) async fn keep(
     ends: &CancellationToken,
 ) {
     let PodBoard { listening, .. } = board;
+    let room = StorageRoom::of(software);
     let mut pauses = Backoff::new(PAUSES.0, PAUSES.1);
     loop {
         let born = Instant::now();
         let started = tokio::select! {
             () = ends.cancelled() => return,
-            started = started(starter, pod, software, &mut image, &mut requests) => started,
+            started = started(starter, (pod, software), &room, &mut image, &mut requests) => started,
         };
         let (why, is_final) = match started {
-            Ok(process) => match serve(process, pod, &mut requests, board, ends).await {
+            Ok(process) => match serve(process, (pod, &room), &mut requests, board, ends).await {
                 Some(why) => (why, false),
                 None => return,
             },
@@ -117,7 +119,7 @@ impl PodBoard {
 /// Serves one process of the pod until it ends. Returns the reason; none if it was to end.
 async fn serve(
     mut process: PodProcess,
-    pod: &PodId,
+    (pod, room): (&PodId, &StorageRoom),
     requests: &mut mpsc::Receiver<StreamRequest>,
     board: &PodBoard,
     ends: &CancellationToken,
@@ -155,11 +157,16 @@ async fn serve(
             return Some("it did not listen in time".to_owned());
         }
     }
+    let mut exceeded = std::pin::pin!(room.exceeded());
     loop {
         tokio::select! {
             () = ends.cancelled() => {
                 process.end().await;
                 return None;
+            }
+            reason = exceeded.as_mut() => {
+                process.end().await;
+                return Some(reason);
             }
             report = process.report() => match report {
                 Ok(Some(PodEvent::Ready(_) | PodEvent::Failed(_))) => {}
@@ -202,16 +209,22 @@ async fn serve(
 /// Fetches what the pod needs, and starts it. A hook that asks meanwhile is told at once that nobody listens.
 async fn started(
     starter: &PodStarter,
-    pod: &PodId,
-    software: &PodSoftware,
+    (pod, software): (&PodId, &PodSoftware),
+    room: &StorageRoom,
     image: &mut HeldImage,
     requests: &mut mpsc::Receiver<StreamRequest>,
 ) -> Result<PodProcess, SetupFailure> {
     let start = async {
         let more = match software {
             PodSoftware::Image(needs) => image.set_up(pod, needs).await?,
-            PodSoftware::Container | PodSoftware::Workload { .. } => Vec::new(),
+            PodSoftware::Workload { mounts: storage, .. } => {
+                mounts(storage.as_ref().map_err(|reason| SetupFailure::Final(reason.clone()))?)
+            }
+            PodSoftware::Container => Vec::new(),
         };
+        if let Some(reason) = room.exceeded_now().await {
+            return Err(SetupFailure::Temporary(reason));
+        }
         let started = starter.start(pod.1.as_str(), software, &more).await;
         started.map_err(SetupFailure::Temporary)
     };

@@ -1,7 +1,7 @@
 //! The needs of a pod that runs in a container: an image and storage, from the frames that the keeper forwards.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     path::{Path, PathBuf},
 };
 
@@ -28,8 +28,24 @@ pub(crate) enum PodNeeds {
 pub(crate) struct ContainerFiles {
     /// The resource with its image.
     pub(crate) image: ResourceKey,
-    /// The directories of storage, by their paths in the container.
-    pub(crate) mounts: BTreeMap<String, PathBuf>,
+    /// Its storage.
+    pub(crate) mounts: PodMounts,
+}
+
+/// The storage of a pod, by the paths at which its workload finds it.
+pub(crate) type PodMounts = BTreeMap<String, MountedStorage>;
+
+/// Storage that a workload uses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct MountedStorage {
+    /// The instance.
+    pub(crate) id: StorageId,
+    /// Its directory on the host.
+    pub(crate) directory: PathBuf,
+    /// Its bound, in mebibytes.
+    pub(crate) size: u64,
+    /// True if the workload may only read it.
+    pub(crate) is_read_only: bool,
 }
 
 /// The parts of a model's view that needs depend on.
@@ -38,9 +54,19 @@ pub(super) struct ModelFiles {
     resources: BTreeMap<ApplicationName, BTreeMap<ResourceName, Digest>>,
     charms: BTreeMap<Digest, DeclaredFiles>,
     /// The storage that is made and attached, by unit.
-    storage: BTreeMap<UnitName, BTreeSet<StorageId>>,
+    storage: BTreeMap<UnitName, BTreeMap<StorageId, HeldStorage>>,
     /// The units of attached storage.
     holders: BTreeMap<StorageId, UnitName>,
+}
+
+/// Storage that a unit holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct HeldStorage {
+    /// The path at which hooks find it.
+    location: String,
+    /// The bound, in mebibytes.
+    size: u64,
+    is_read_only: bool,
 }
 
 /// The containers and the storage that a charm declares.
@@ -81,19 +107,18 @@ impl ModelFiles {
                     };
                     self.charms.insert(charm.digest, declared.clone()) != Some(declared)
                 }
-                ViewEntity::Storage(storage) => {
-                    let unit = holder(storage);
-                    self.attach(&storage.id, unit)
-                }
+                ViewEntity::Storage(storage) => self.attach(&storage.id, held(storage)),
                 _ => false,
             };
         }
         changed
     }
 
-    /// Records the unit that storage is attached to, and returns true if that changes.
-    fn attach(&mut self, storage: &StorageId, unit: Option<&UnitName>) -> bool {
-        if self.holders.get(storage) == unit {
+    /// Records how storage is attached, and returns true if that changes.
+    fn attach(&mut self, storage: &StorageId, held: Option<(&UnitName, HeldStorage)>) -> bool {
+        let before = self.holders.get(storage);
+        let before = before.and_then(|unit| Some((unit, self.storage.get(unit)?.get(storage)?)));
+        if before == held.as_ref().map(|(unit, held)| (*unit, held)) {
             return false;
         }
         if let Some(before) = self.holders.remove(storage)
@@ -104,9 +129,9 @@ impl ModelFiles {
                 self.storage.remove(&before);
             }
         }
-        if let Some(unit) = unit {
+        if let Some((unit, held)) = held {
             self.holders.insert(storage.clone(), unit.clone());
-            self.storage.entry(unit.clone()).or_default().insert(storage.clone());
+            self.storage.entry(unit.clone()).or_default().insert(storage.clone(), held);
         }
         true
     }
@@ -142,30 +167,73 @@ impl ModelFiles {
         let mut mounts = BTreeMap::new();
         for mount in &meta.mounts {
             let Some(declared) = storage.get(&mount.storage) else { continue };
-            let held = self.storage.get(unit).into_iter().flatten();
-            let held: Vec<_> = held.filter(|id| *id.name() == mount.storage).collect();
-            if (held.len() as u64) < u64::from(declared.count.min) {
-                return Err(format!("its storage {:?} is not there yet", mount.storage.as_str()));
-            }
-            for id in held {
+            for (id, held) in self.held(unit, &mount.storage, declared)? {
                 let place = match declared.count.max {
                     Some(1) => mount.location.clone(),
                     _ => format!("{}/{id}", mount.location),
                 };
-                let source = directory.join(format!("{}-{}", id.name(), id.number()));
-                if mounts.insert(place.clone(), source).is_some() {
-                    return Err(format!("two of its mounts are at {place:?}"));
-                }
+                add(&mut mounts, place, held.at(id, directory))?;
             }
         }
         Ok(ContainerFiles { image: ResourceKey { name: name.clone(), digest }, mounts })
     }
+
+    /// Returns the storage of a WebAssembly workload: all of its unit's, where hooks find it. The error is in words.
+    pub(super) fn mounts(
+        &self,
+        unit: &UnitName,
+        charm: &Digest,
+        directory: &Path,
+    ) -> Result<PodMounts, String> {
+        let mut mounts = BTreeMap::new();
+        for (name, declared) in self.charms.get(charm).into_iter().flat_map(|charm| &charm.storage) {
+            for (id, held) in self.held(unit, name, declared)? {
+                add(&mut mounts, held.location.clone(), held.at(id, directory))?;
+            }
+        }
+        Ok(mounts)
+    }
+
+    /// Returns the storage of a name that a unit holds, once that is as much as its charm needs.
+    fn held<'a>(
+        &'a self,
+        unit: &UnitName,
+        name: &StorageName,
+        declared: &StorageMeta,
+    ) -> Result<Vec<(&'a StorageId, &'a HeldStorage)>, String> {
+        let held = self.storage.get(unit).into_iter().flatten();
+        let held: Vec<_> = held.filter(|(id, _)| id.name() == name).collect();
+        match (held.len() as u64) < u64::from(declared.count.min) {
+            true => Err(format!("its storage {:?} is not there yet", name.as_str())),
+            false => Ok(held),
+        }
+    }
 }
 
-/// Returns the unit that holds storage which the agent has made.
-fn holder(storage: &StorageView) -> Option<&UnitName> {
+impl HeldStorage {
+    /// Returns it as a workload uses it. Storage is below `directory`.
+    fn at(&self, id: &StorageId, directory: &Path) -> MountedStorage {
+        MountedStorage {
+            id: id.clone(),
+            directory: directory.join(format!("{}-{}", id.name(), id.number())),
+            size: self.size,
+            is_read_only: self.is_read_only,
+        }
+    }
+}
+
+fn add(mounts: &mut PodMounts, place: String, storage: MountedStorage) -> Result<(), String> {
+    match mounts.insert(place.clone(), storage) {
+        Some(_) => Err(format!("two of its mounts are at {place:?}")),
+        None => Ok(()),
+    }
+}
+
+/// Returns how storage which the agent has made is attached.
+fn held(storage: &StorageView) -> Option<(&UnitName, HeldStorage)> {
     let attachment = storage.attachment.as_ref().filter(|_| storage.provisioned)?;
-    Some(&attachment.unit)
+    let (location, is_read_only) = (attachment.location.clone(), attachment.read_only);
+    Some((&attachment.unit, HeldStorage { location, size: storage.size, is_read_only }))
 }
 
 #[cfg(test)]
@@ -217,8 +285,10 @@ mod tests {
         match wanted.needs(&pod, Path::new("/s")) {
             PodNeeds::Unmet(reason) => reason,
             PodNeeds::Met(files) => {
-                let mounts =
-                    files.mounts.iter().map(|(place, source)| format!(" {}:{place}", source.display()));
+                let mounts = files
+                    .mounts
+                    .iter()
+                    .map(|(place, storage)| format!(" {}:{place}", storage.directory.display()));
                 format!("{}{}", files.image.digest.short(), mounts.collect::<String>())
             }
         }
@@ -266,6 +336,20 @@ mod tests {
         line.deletes = vec![ViewKey::Storage("data/1".parse().unwrap())];
         assert!(wanted.observe(&line));
         assert_eq!(told(&wanted), format!("{} /s/data-0:/data/data/0", short("one")));
+    }
+
+    #[test]
+    fn a_workload_has_all_storage_of_its_unit_where_hooks_find_it() {
+        let mut wanted = WantedPods::default();
+        let puts = vec![led_by("app", "app/0"), charm("resource: image", ""), unit("app/0", Life::Alive)];
+        wanted.observe(&frame(None, 5, puts));
+        let app: UnitName = "app/0".parse().unwrap();
+        let waits = wanted.mounts(&app, Path::new("/s")).unwrap_err();
+        assert!(waits.contains("storage \"data\" is not there yet"), "{waits}");
+        assert!(wanted.observe(&frame(Some(5), 6, vec![storage(3, true, Some("app/0"))])));
+        let mounts = wanted.mounts(&app, Path::new("/s")).unwrap();
+        assert_eq!(mounts["/srv"].directory, Path::new("/s/data-3"));
+        assert_eq!(mounts["/srv"].size, 1);
     }
 
     #[test]

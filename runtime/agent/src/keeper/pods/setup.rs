@@ -1,6 +1,6 @@
 //! The set-up of a pod: the layers of its image, and the directories of its storage.
 
-use std::{ffi::OsString, fs::File, path::PathBuf, sync::Arc};
+use std::{ffi::OsString, fs::File, sync::Arc};
 
 use futures_util::future::BoxFuture;
 use periapt_host_api::{UnitName, resource::ResourceKey};
@@ -8,7 +8,7 @@ use tokio::runtime::Handle;
 
 use super::{
     PodId,
-    needs::{ContainerFiles, PodNeeds},
+    needs::{ContainerFiles, MountedStorage, PodMounts, PodNeeds},
 };
 use crate::keeper::{
     controller::{Controller, ControllerError},
@@ -43,8 +43,6 @@ pub(crate) struct PodImages {
     pub(crate) images: Arc<Images>,
     /// The archives that the model's units may have.
     pub(crate) archives: Arc<dyn ImageArchives>,
-    /// The directory of the units' storage.
-    pub(crate) storage: PathBuf,
 }
 
 impl std::fmt::Debug for PodImages {
@@ -125,13 +123,22 @@ fn arguments(pod: &PodId, image: &UsedImage, files: &ContainerFiles) -> Vec<OsSt
         option("--environment", variable.into());
     }
     option("--host-name", host_name(&pod.0).into());
-    for (place, source) in &files.mounts {
-        let mut mount = source.as_os_str().to_owned();
+    arguments.extend(mounts(&files.mounts));
+    arguments
+}
+
+/// Returns the arguments of a pod's process for its storage.
+pub(super) fn mounts(mounts: &PodMounts) -> Vec<OsString> {
+    let option = |(place, storage): (&String, &MountedStorage)| {
+        let mut mount = storage.directory.as_os_str().to_owned();
         mount.push(":");
         mount.push(place);
-        option("--mount", mount);
-    }
-    arguments
+        if storage.is_read_only {
+            mount.push(":ro");
+        }
+        ["--mount".into(), mount]
+    };
+    mounts.iter().flat_map(option).collect()
 }
 
 /// Returns the name of the host that a unit's containers see, as Kubernetes names its pods.

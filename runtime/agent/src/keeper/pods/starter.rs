@@ -14,7 +14,7 @@ use futures_util::future::BoxFuture;
 use periapt_host_api::{Digest, charm::WorkloadMeta, container::ReportedDriver};
 
 use super::{
-    needs::PodNeeds,
+    needs::{PodMounts, PodNeeds},
     process::{PodProcess, PodProgram},
 };
 use crate::{
@@ -38,6 +38,8 @@ pub(crate) enum PodSoftware {
         charm: Digest,
         /// The component and its port.
         workload: WorkloadMeta,
+        /// Its storage, or what it waits for.
+        mounts: Result<PodMounts, String>,
     },
 }
 
@@ -115,8 +117,7 @@ impl PodStarter {
         }
     }
 
-    /// Starts a pod for a container or a workload of this name, with more arguments for a container. The error is in
-    /// words.
+    /// Starts a pod for a container or a workload of this name, with more arguments for its process. The error is in words.
     pub(super) async fn start(
         &self,
         name: &str,
@@ -129,11 +130,11 @@ impl PodStarter {
                 let arguments = [&driver_arguments(driver)[..], more].concat();
                 self.program.start(&arguments, None).map_err(|error| error.to_string())
             }
-            PodSoftware::Workload { charm, workload } => {
+            PodSoftware::Workload { charm, workload, .. } => {
                 let WorkloadDriver::Wasm = self.drivers.workloads.ok_or("it has no driver")?;
                 let component = self.files.component(*charm, &workload.component).await?;
                 let directory = self.directory().map_err(|error| format!("its directory: {error}"))?;
-                let arguments = wasm(name, &component, workload.http, directory.path());
+                let arguments = [&wasm(name, &component, workload.http, directory.path())[..], more].concat();
                 self.program.start(&arguments, Some(directory)).map_err(|error| error.to_string())
             }
         }
@@ -226,7 +227,7 @@ pub(super) mod tests {
 
     fn workload() -> PodSoftware {
         let workload = WorkloadMeta { component: "web.wasm".to_owned(), http: Some(80) };
-        PodSoftware::Workload { charm: Digest::of(b"charm"), workload }
+        PodSoftware::Workload { charm: Digest::of(b"charm"), workload, mounts: Ok(PodMounts::new()) }
     }
 
     #[test]

@@ -11,7 +11,7 @@ use periapt_host_api::{
 
 use super::{
     PodId, PodSoftware,
-    needs::{ModelFiles, PodNeeds},
+    needs::{ModelFiles, PodMounts, PodNeeds},
 };
 
 /// The units of one model on this agent, with the containers that their charms declare.
@@ -64,12 +64,24 @@ impl WantedPods {
 
     /// Returns the needs of one of the pods, if it runs in a container. Storage is below `directory`.
     pub(crate) fn needs(&self, pod: &PodId, directory: &Path) -> PodNeeds {
-        let charm = self.units.get(&pod.0).copied().flatten();
-        let charm = charm.or_else(|| self.applications.get(pod.0.application()).copied());
-        match charm {
+        match self.charm(&pod.0) {
             Some(charm) => self.files.of(pod, &charm, directory),
             None => PodNeeds::Unmet("its charm is not known yet".to_owned()),
         }
+    }
+
+    /// Returns the storage of a unit's WebAssembly workloads, or what they wait for. Storage is below `directory`.
+    pub(crate) fn mounts(&self, unit: &UnitName, directory: &Path) -> Result<PodMounts, String> {
+        match self.charm(unit) {
+            Some(charm) => self.files.mounts(unit, &charm, directory),
+            None => Err("its charm is not known yet".to_owned()),
+        }
+    }
+
+    /// Returns the charm that a unit runs, or will.
+    fn charm(&self, unit: &UnitName) -> Option<Digest> {
+        let charm = self.units.get(unit).copied().flatten();
+        charm.or_else(|| self.applications.get(unit.application()).copied())
     }
 
     /// Records a line, and returns true if it changes what is wanted.
@@ -111,7 +123,11 @@ impl WantedPods {
 fn declared(charm: &CharmView) -> BTreeMap<ContainerName, PodSoftware> {
     let software = |container: &ContainerMeta| match &container.workload {
         None => PodSoftware::Container,
-        Some(workload) => PodSoftware::Workload { charm: charm.digest, workload: workload.clone() },
+        Some(workload) => PodSoftware::Workload {
+            charm: charm.digest,
+            workload: workload.clone(),
+            mounts: Ok(BTreeMap::new()),
+        },
     };
     charm.meta.containers.iter().map(|(name, container)| (name.clone(), software(container))).collect()
 }
@@ -153,7 +169,7 @@ mod tests {
         assert!(wanted.observe(&frame(None, 5, puts)));
         let workload = WorkloadMeta { component: "job.wasm".to_owned(), http: None };
         let pod = ("app/0".parse().unwrap(), "job".parse().unwrap());
-        let software = PodSoftware::Workload { charm: digest, workload };
+        let software = PodSoftware::Workload { charm: digest, workload, mounts: Ok(BTreeMap::new()) };
         assert_eq!(wanted.pods(), [(pod, software)].into());
     }
 

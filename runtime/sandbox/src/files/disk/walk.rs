@@ -6,12 +6,15 @@ use std::{
     os::fd::{AsFd as _, BorrowedFd, OwnedFd},
 };
 
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstat, openat, statat, unlinkat};
+use rustix::{
+    fs::{AtFlags, Dir, FileType, Mode, OFlags, fstat, openat, statat, unlinkat},
+    io::Errno,
+};
 
 /// An entry of the tree. A directory comes after its content.
 pub(super) enum WalkEntry<'a> {
-    /// A file, a link or a special file.
-    File { parent: BorrowedFd<'a>, name: &'a CStr, size: u64 },
+    /// A file, a link or a special file, with its size and what it takes of the disk, in bytes.
+    File { parent: BorrowedFd<'a>, name: &'a CStr, size: u64, disk: u64 },
     /// A directory.
     Directory { parent: BorrowedFd<'a>, name: &'a CStr },
 }
@@ -19,18 +22,35 @@ pub(super) enum WalkEntry<'a> {
 /// Visits all entries of a directory, but not the directory itself.
 pub(super) fn all(
     root: BorrowedFd<'_>,
-    mut visit: impl FnMut(WalkEntry<'_>) -> io::Result<()>,
+    visit: impl FnMut(WalkEntry<'_>) -> io::Result<()>,
 ) -> io::Result<()> {
+    up_to(u64::MAX, root, visit).map(drop)
+}
+
+/// Visits the entries of a directory as [`all`] does, and ends early once it has found more than `most` names. Returns true if
+/// it has visited all.
+pub(super) fn up_to(
+    most: u64,
+    root: BorrowedFd<'_>,
+    mut visit: impl FnMut(WalkEntry<'_>) -> io::Result<()>,
+) -> io::Result<bool> {
+    let mut left = most;
     let mut here = open(root, c".")?;
     // The current path with the identity of each name's directory, and the directories that remain at each level.
     let mut path: Vec<(CString, (u64, u64))> = Vec::new();
-    let mut waiting = vec![look(&here, &mut visit)?];
+    let Some(first) = look(&here, &mut left, &mut visit)? else { return Ok(false) };
+    let mut waiting = vec![first];
     while let Some(level) = waiting.last_mut() {
         if let Some(name) = level.pop() {
             let above = identity(&here)?;
-            here = open(here.as_fd(), &name)?;
+            here = match open(here.as_fd(), &name) {
+                // A workload that has the storage, too, has removed it.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                opened => opened?,
+            };
             path.push((name, above));
-            waiting.push(look(&here, &mut visit)?);
+            let Some(directories) = look(&here, &mut left, &mut visit)? else { return Ok(false) };
+            waiting.push(directories);
         } else {
             waiting.pop();
             let Some((name, above)) = path.pop() else { break };
@@ -42,7 +62,7 @@ pub(super) fn all(
             visit(WalkEntry::Directory { parent: here.as_fd(), name: &name })?;
         }
     }
-    Ok(())
+    Ok(true)
 }
 
 /// Returns what tells a directory from others.
@@ -68,26 +88,34 @@ fn open(parent: BorrowedFd<'_>, name: &CStr) -> io::Result<OwnedFd> {
     Ok(openat(parent, name, flags(), Mode::empty())?)
 }
 
-/// Visits the files of one directory, and returns the names of its directories.
+/// Visits the files of one directory, and returns the names of its directories; none if more than `left` names are there. What is
+/// there is taken from `left`.
 fn look(
     directory: &OwnedFd,
+    left: &mut u64,
     visit: &mut impl FnMut(WalkEntry<'_>) -> io::Result<()>,
-) -> io::Result<Vec<CString>> {
+) -> io::Result<Option<Vec<CString>>> {
     let mut names = Vec::new();
     for entry in Dir::read_from(directory)? {
         let entry = entry?;
         if !matches!(entry.file_name().to_bytes(), b"." | b"..") {
+            let Some(rest) = left.checked_sub(1) else { return Ok(None) };
+            *left = rest;
             names.push(entry.file_name().to_owned());
         }
     }
     let mut directories = Vec::new();
     for name in names {
-        let stat = statat(directory, name.as_c_str(), AtFlags::SYMLINK_NOFOLLOW)?;
+        let stat = match statat(directory, name.as_c_str(), AtFlags::SYMLINK_NOFOLLOW) {
+            Err(Errno::NOENT) => continue,
+            stat => stat?,
+        };
         if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
             directories.push(name);
         } else {
-            visit(WalkEntry::File { parent: directory.as_fd(), name: &name, size: super::size_of(&stat) })?;
+            let (size, disk) = (super::size_of(&stat), super::disk_of(&stat));
+            visit(WalkEntry::File { parent: directory.as_fd(), name: &name, size, disk })?;
         }
     }
-    Ok(directories)
+    Ok(Some(directories))
 }
