@@ -19,12 +19,15 @@ from periapt_ops.stand_ins.names import ASKS_FOR_FLOATS, HOOK_TOOLS, STAND_INS
 from .sources import Module, Native, Sources
 from .stdlib import MISSING, NAMES, REMOVED, SINCE, VERSION
 
+#: What a socket reaches.
+NO_NETWORK = "there is no network: it reaches the unit's own workloads alone"
+
 #: Calls that have no counterpart, by the name that they have after all imports are resolved.
 CALLS = {
     "asyncio.run": "an event loop needs sockets, and there are none",
     "cgi.FieldStorage": "of the module cgi, which went with Python 3.13, there is parse_header alone",
     "concurrent.futures.ProcessPoolExecutor": "there are no processes",
-    "http.client.HTTPConnection": "there is no network",
+    "http.client.HTTPConnection": NO_NETWORK,
     "http.client.HTTPSConnection": "there is no network",
     "multiprocessing.Pool": "there are no processes",
     "multiprocessing.Process": "there are no processes",
@@ -34,12 +37,12 @@ CALLS = {
     "os.popen": "there are no processes",
     "os.system": "there are no processes",
     "signal.alarm": "there are no signals",
-    "socket.create_connection": "there is no network",
+    "socket.create_connection": NO_NETWORK,
     "socket.create_server": "there is no network",
-    "socket.socket": "there is no network; of sockets on paths only Pebble's are known",
+    "socket.socket": f"{NO_NETWORK}; of sockets on paths only Pebble's are known",
     "threading.Thread": "a hook is one thread: it runs when the hook waits for it",
     "threading.Timer": "a hook is one thread, and its end waits for this one",
-    "urllib.request.urlopen": "there is no network",
+    "urllib.request.urlopen": NO_NETWORK,
 }
 
 #: Functions of `subprocess` that start a program, which their first argument names.

@@ -146,7 +146,7 @@ def test_calls_without_a_counterpart_are_named_however_they_are_imported(found):
         "5 warning subprocess.run: 'systemctl' is no hook tool, and there are no other programs",
         "6 warning subprocess.check_output: 'apt-get' is no hook tool, and there are no other programs",
         "9 warning threading.Thread: a hook is one thread: it runs when the hook waits for it",
-        "11 warning socket.create_connection: there is no network",
+        "11 warning socket.create_connection: there is no network: it reaches the unit's own workloads alone",
         "12 warning importlib.import_module: a module that only this names must be one of the charm's own or of its dependencies",
     ]
 
