@@ -32,6 +32,10 @@ demo-ha: ## Run three controllers; kill and freeze the one that leads under load
 demo-trace: ## Trace one config command to the last hook that it causes
 	tools/demo-trace
 
+.PHONY: demo-workload
+demo-workload: ## Run servers in WebAssembly and in containers; configure, expose, kill and scrape them
+	tools/demo-workload
+
 .PHONY: attack
 attack: ## Let hostile callers attack a controller, and print what stopped each and what it cost others
 	tools/attack
