@@ -155,7 +155,7 @@ impl WorkloadLog {
                 None => return Err(Refusal::new(ErrorCode::TryAgain, "the pod has ended")),
             }
         };
-        if head.split(|byte| *byte == b' ').nth(1) == Some(b"200") {
+        if head.as_ref().split(|byte| *byte == b' ').nth(1) == Some(b"200".as_slice()) {
             return Ok(answer.freeze());
         }
         let refused: Option<PodRefused> = serde_json::from_slice(&answer).ok();

@@ -13,11 +13,11 @@ use serde_json::{Value, json};
 
 use crate::workloads::{children, processes, until};
 
-/// The exit code of `tools/busybox` where there is none.
-const NO_BUSYBOX: i32 = 3;
+/// The exit code of `tools/busybox` and `tools/debian-image` where packages cannot be had.
+const NO_PACKAGES: i32 = 3;
 
 /// The programs of busybox that the images of these tests have.
-const APPLETS: [&str; 7] = ["cat", "httpd", "mkdir", "sh", "sleep", "test", "wget"];
+const APPLETS: [&str; 6] = ["cat", "httpd", "mkdir", "sh", "sleep", "test"];
 
 /// Says that a test does nothing, and why. In CI it must do something.
 #[expect(clippy::print_stderr, reason = "who runs the tests is told what was not tried, and why")]
@@ -28,11 +28,11 @@ pub(crate) fn skipped(reason: &str) -> anyhow::Result<()> {
 }
 
 /// Makes the root of an image in a directory; false where there is no busybox.
-pub(crate) fn make_root(root: &Path) -> anyhow::Result<bool> {
+fn make_root(root: &Path) -> anyhow::Result<bool> {
     let tool = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tools/busybox");
     let found = Command::new(tool).stdin(Stdio::null()).output()?;
     let said = String::from_utf8_lossy(&found.stderr).into_owned();
-    if found.status.code() == Some(NO_BUSYBOX) {
+    if found.status.code() == Some(NO_PACKAGES) {
         skipped(said.trim())?;
         return Ok(false);
     }
@@ -48,6 +48,21 @@ pub(crate) fn make_root(root: &Path) -> anyhow::Result<bool> {
         symlink("busybox", root.join("bin").join(applet))?;
     }
     Ok(true)
+}
+
+/// Returns an image of packages of Debian, whose programs look names up as most do; none where they cannot be had.
+pub(crate) fn debian_image(name: &str, packages: &[&str]) -> anyhow::Result<Option<PathBuf>> {
+    let tool = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tools/debian-image");
+    let mut command = Command::new(tool);
+    command.arg(name).args(packages).env("PERIAPT_BINARY", periapt_tests::binary()?);
+    let made = command.stdin(Stdio::null()).output()?;
+    let said = String::from_utf8_lossy(&made.stderr).into_owned();
+    if made.status.code() == Some(NO_PACKAGES) {
+        skipped(said.trim())?;
+        return Ok(None);
+    }
+    ensure!(made.status.success(), "{said}");
+    Ok(Some(String::from_utf8(made.stdout)?.trim().into()))
 }
 
 /// An installation with one agent that runs workloads in containers, and images for them.

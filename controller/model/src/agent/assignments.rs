@@ -1,6 +1,6 @@
 //! The assignments of agents, which their keepers follow.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use periapt_host_api::{
     AgentName, Digest,
@@ -32,6 +32,7 @@ pub fn assignments(root: &Root, agent: &AgentName) -> AgentAssignments {
         program: released_program(root).cloned(),
         program_within: program_within(root),
         moved: moved_to(root, agent),
+        logs: BTreeMap::new(),
     }
 }
 

@@ -111,6 +111,7 @@ fn line(route: &RouteRight, names: Names<'_>, digest: &str) -> String {
         .replace("{revision}", "1")
         .replace("{resource}", "data")
         .replace("{kind}", "charm")
+        .replace("{id}", "0190a7c4-5b1e-7d30-8c52-4f6e9a01b2c3")
         .replace("{digest}", digest);
     assert!(!path.contains('{'), "{path} has a part that this test does not know");
     format!("{} {path}", route.method)
@@ -187,6 +188,10 @@ async fn compare(
         (Kind::User | Kind::Agent, _) => 403,
     };
     assert_eq!(answer.status, status, "{at}");
+    if walker.kind == Kind::User && route.right.row().subject == SubjectKind::Model && sees_the_model {
+        // That the model exists is no secret to it.
+        return;
+    }
     let absent = ask(connection, walker, &line(route, missing, digest)).await;
     assert_eq!(code_and_text(&answer, names), code_and_text(&absent, missing), "{at}");
 }

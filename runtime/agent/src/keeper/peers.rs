@@ -86,7 +86,7 @@ impl Peers {
         }
     }
 
-    /// Returns the calls for one model from now on. Whoever got them before gets no more.
+    /// Returns the calls for one model from now on. The receiver before this one gets no more.
     pub(crate) fn calls_of(&self, model: ModelUuid) -> mpsc::Receiver<PeerCall> {
         let (sender, calls) = mpsc::channel(WAITING);
         let mut models = self.models.lock();

@@ -230,7 +230,9 @@ impl Supervisor {
         if *process != of {
             return None;
         }
-        Some(std::mem::replace(&mut run.state, State::Stopped { failed: false }))
+        let ended = std::mem::replace(&mut run.state, State::Stopped { failed: false });
+        self.state_changed();
+        Some(ended)
     }
 
     fn set_state(&mut self, name: &str, state: State) {

@@ -17,6 +17,10 @@ impl Supervisor {
     /// Returns the state of the plan's services and checks, within its bounds.
     #[must_use]
     pub fn state(&self) -> PodState {
+        let startup = |is_enabled| match is_enabled {
+            true => ReportedStartup::Enabled,
+            false => ReportedStartup::Disabled,
+        };
         let services = self.stack.plan().services.iter().map(|(name, service)| {
             let run = self.services.get(name);
             ServiceState {
@@ -45,13 +49,6 @@ impl Supervisor {
 
     pub(super) fn state_changed(&mut self) {
         self.state_changes = self.state_changes.wrapping_add(1);
-    }
-}
-
-fn startup(is_enabled: bool) -> ReportedStartup {
-    match is_enabled {
-        true => ReportedStartup::Enabled,
-        false => ReportedStartup::Disabled,
     }
 }
 

@@ -74,6 +74,14 @@ impl Controller for Archives {
         Err(ControllerError::Away("no agents here".to_owned()))
     }
 
+    async fn workload_log_part(
+        &self,
+        _: periapt_host_api::RequestId,
+        _: (periapt_host_api::workload_log::WorkloadLogPart, bytes::Bytes),
+    ) -> Result<(), ControllerError> {
+        away()
+    }
+
     async fn secret(
         &self,
         _model: ModelUuid,

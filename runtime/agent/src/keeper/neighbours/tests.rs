@@ -99,7 +99,7 @@ fn machine(port: &str, from: &[&str]) -> ViewEntity {
     })
 }
 
-/// A model in which `db/0` serves port 5432, and the streams that its pod is given.
+/// A model in which a unit serves port 5432, and the streams that its pod is given.
 struct Stage {
     neighbours: Arc<Neighbours>,
     dials: mpsc::Sender<PodDial>,
@@ -113,12 +113,13 @@ impl Stage {
             addresses: vec![HOST.parse().unwrap()],
             peers: None,
         };
-        Self::of(agent, Arc::default(), puts)
+        Self::of(agent, "db/0", Arc::default(), puts)
     }
 
-    fn of(agent: CallingAgent, ways: Arc<ToldWays>, puts: Vec<ViewEntity>) -> Self {
+    /// Returns the stage of an agent that runs one unit.
+    fn of(agent: CallingAgent, runs: &str, ways: Arc<ToldWays>, puts: Vec<ViewEntity>) -> Self {
         let (opened, streams) = mpsc::unbounded_channel();
-        let pod = PodStreams::played(&"db/0".parse().unwrap(), move |target| {
+        let pod = PodStreams::played(&runs.parse().unwrap(), move |target| {
             if target != PodStream::Port(5432) {
                 return Err("nobody listens".to_owned());
             }

@@ -83,7 +83,7 @@ impl StorageRoom {
     }
 }
 
-/// What a count of storage found.
+/// The result of a count of storage.
 enum Count {
     Within,
     Exceeded(String),

@@ -69,6 +69,14 @@ impl Controller for Contents {
         Err(ControllerError::Away("no agents here".to_owned()))
     }
 
+    async fn workload_log_part(
+        &self,
+        _: periapt_host_api::RequestId,
+        _: (periapt_host_api::workload_log::WorkloadLogPart, bytes::Bytes),
+    ) -> Result<(), ControllerError> {
+        away()
+    }
+
     async fn secret(&self, _: ModelUuid, _: &UnitName, _: &SecretKey) -> Result<SecretData, ControllerError> {
         away()
     }

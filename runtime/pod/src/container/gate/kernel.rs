@@ -1,5 +1,5 @@
-//! What the gate needs of the kernel: a route by which all addresses are the loopback's, and rules that redirect. Both are
-//! orders over netlink, in the form that the kernel documents (`linux/netfilter/nf_tables.h`, `linux/rtnetlink.h`).
+//! The gate's orders to the kernel: a route by which all addresses are the loopback's, and rules that redirect. Both go
+//! over netlink, in the form that the kernel documents (`linux/netfilter/nf_tables.h`, `linux/rtnetlink.h`).
 
 use std::{io, net::Ipv4Addr, os::fd::OwnedFd};
 

@@ -62,7 +62,7 @@ impl Host {
             peers: Some(Arc::clone(&peers)),
         };
         let ways = Arc::<ToldWays>::default();
-        let stage = Stage::of(agent, Arc::clone(&ways), puts);
+        let stage = Stage::of(agent, &format!("{name}/0"), Arc::clone(&ways), puts);
         Self { stage, peers, ways, place, revision: 1, server }
     }
 
@@ -115,10 +115,11 @@ fn two_hosts() -> (Authority, Host, Host) {
 #[tokio::test]
 async fn related_units_on_two_hosts_reach_each_other_by_each_name() {
     let (_, app, mut db) = two_hosts();
-    for host in ["db-0", "db", "db-0.db-endpoints.lab.svc.cluster.local", "db.lab.svc", "127.0.2.2"] {
+    for host in ["db-0", "db", "db-0.db-endpoints.lab.svc.cluster.local", "db.lab.svc"] {
         let (word, mut client) = app.stage.call("app/0", host, 5432).await;
         assert_eq!(word, OPENED, "{host}");
-        let mut workload = timeout(SOON, db.stage.streams.recv()).await.unwrap().unwrap();
+        let workload = timeout(SOON, db.stage.streams.recv()).await;
+        let mut workload = workload.unwrap_or_else(|_| panic!("{host}")).unwrap();
         client.write_all(b"select").await.unwrap();
         client.shutdown().await.unwrap();
         let mut asked = Vec::new();
@@ -142,11 +143,8 @@ async fn related_units_on_two_hosts_reach_each_other_by_each_name() {
     }
     for (unit, host, port) in [
         ("other/0", "db-0", 5432),
-        ("other/0", "127.0.2.2", 5432),
         ("app/0", "db-0", 5433),
         ("app/0", "db-1", 5432),
-        ("app/0", "127.0.2.2", db.place.port.unwrap()),
-        ("app/0", "127.0.2.3", 5432),
         ("app/0", "169.254.169.254", 80),
     ] {
         assert!(!app.stage.reaches(unit, host, port).await, "{unit} to {host}:{port}");
