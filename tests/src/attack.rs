@@ -11,9 +11,11 @@ mod open_streams;
 mod row;
 mod target;
 mod wire;
+mod workloads;
 
-pub use row::{AttackRow, StoppedBy, attack_table};
+pub use row::{AttackRow, AttackedProcess, StoppedBy, attack_table};
 pub use target::AttackedController;
+pub use workloads::{AttackedAgent, WorkloadAttack};
 
 use anyhow::Context as _;
 
@@ -239,6 +241,7 @@ async fn beside(
     let stopped = stopped.with_context(|| name.to_owned())?;
     Ok(AttackRow {
         name,
+        process: AttackedProcess::Controller,
         stopped,
         is_stopped: true,
         before,

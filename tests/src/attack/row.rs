@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt, time::Duration};
 
 use anyhow::ensure;
 
-/// The most that the controller may grow by during an attack, in bytes. A flood that it kept would take more.
+/// The most that the process may grow by during an attack, in bytes. A flood that it kept would take more.
 const MAX_GROWTH: u64 = 96 << 20;
 
 /// The longest that the honest caller may wait for half of its answers, on a machine that the attacker shares...
@@ -12,34 +12,54 @@ const MAX_MEDIAN: Duration = Duration::from_millis(500);
 /// ... and for nearly all of them.
 const MAX_WAIT: Duration = Duration::from_secs(3);
 
+/// The process that bears an attack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AttackedProcess {
+    /// The controller.
+    Controller,
+    /// The agent's keeper.
+    Agent,
+}
+
+impl fmt::Display for AttackedProcess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Controller => "the controller",
+            Self::Agent => "the agent",
+        })
+    }
+}
+
 /// The result of an attack.
 #[derive(Debug)]
 pub struct AttackRow {
     /// The attack's name.
     pub name: &'static str,
+    /// The process whose memory is watched.
+    pub process: AttackedProcess,
     /// The fence that stopped it.
     pub stopped: StoppedBy,
     /// True if that is the fence that is there for it.
     pub is_stopped: bool,
-    /// The controller's resident memory before, in bytes.
+    /// The process's resident memory before, in bytes.
     pub before: u64,
     /// The most resident memory during the attack.
     pub peak: u64,
-    /// The controller's resident memory afterwards.
+    /// The process's resident memory afterwards.
     pub after: u64,
     /// The times that the honest caller waited for its answers, sorted.
     pub latencies: Vec<Duration>,
 }
 
 impl AttackRow {
-    /// Checks that the attack was stopped, and that the controller's memory stayed within its bound.
+    /// Checks that the attack was stopped, and that the process's memory stayed within its bound.
     ///
     /// # Errors
-    /// It was not stopped as it should be, or the controller grew.
+    /// It was not stopped as it should be, or the process grew.
     pub fn check(&self) -> anyhow::Result<()> {
         ensure!(self.is_stopped, "{}: {}", self.name, self.stopped);
         let growth = self.peak.saturating_sub(self.before);
-        ensure!(growth < MAX_GROWTH, "{}: the controller grew by {growth} bytes", self.name);
+        ensure!(growth < MAX_GROWTH, "{}: {} grew by {growth} bytes", self.name, self.process);
         Ok(())
     }
 
@@ -86,6 +106,8 @@ pub enum StoppedBy {
     Refusals(usize),
     /// So many connections were closed.
     ConnectionsClosed(usize),
+    /// A bound held, which this describes.
+    Bound(String),
     /// The attack was not stopped; a description of what the attacker saw.
     Nobody(String),
 }
@@ -105,6 +127,7 @@ impl fmt::Display for StoppedBy {
             }
             Self::Refusals(requests) => write!(f, "{requests} requests refused"),
             Self::ConnectionsClosed(connections) => write!(f, "{connections} connections closed"),
+            Self::Bound(bound) => f.write_str(bound),
             Self::Nobody(seen) => write!(f, "NOT STOPPED: {seen}"),
         }
     }

@@ -1,0 +1,279 @@
+//! Hostile workloads of a real agent, and an honest page beside them.
+
+use std::{
+    fs,
+    net::{Ipv4Addr, TcpListener},
+    os::unix::fs::{PermissionsExt as _, symlink},
+    path::Path,
+    process::{Command, Stdio},
+    thread::sleep,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, ensure};
+use serde_json::Value;
+
+use super::row::{AttackRow, AttackedProcess, StoppedBy};
+use crate::{Installation, InstallationGuard, RunningProcess, packed_changed, packed_parts};
+
+mod attacks;
+mod clients;
+
+use clients::{Clients, asked};
+
+/// The port of the honest page.
+const HONEST: u16 = 8080;
+
+/// The port of the hostile server.
+const HOSTILE: u16 = 8099;
+
+/// The time that an agent may take for what an attack causes.
+const WITHIN: Duration = Duration::from_secs(90);
+
+/// An attack of the catalogue of workloads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WorkloadAttack {
+    /// Starts processes as long as it can.
+    ForkBomb,
+    /// Takes memory without end.
+    Memory,
+    /// Writes new files without end.
+    NewFiles,
+    /// Leaves processes behind, whose starter has ended.
+    Orphans,
+    /// Connects to what is none of its own: the metadata service, the controller, the host, another model's unit.
+    ForbiddenTargets,
+    /// Looks for the host's files and processes.
+    HostFiles,
+    /// Asks for rights that it does not have.
+    Rights,
+    /// Never reads what its clients send.
+    DeafServer,
+    /// Answers one client for ever.
+    EndlessAnswer,
+    /// Is an image that is damaged, or is none.
+    BrokenImages,
+    /// Writes past its storage.
+    Storage,
+}
+
+impl WorkloadAttack {
+    /// All attacks, in the order of the table. The last one ends the hostile container.
+    pub const ALL: [Self; 11] = [
+        Self::ForkBomb,
+        Self::Memory,
+        Self::NewFiles,
+        Self::Orphans,
+        Self::ForbiddenTargets,
+        Self::HostFiles,
+        Self::Rights,
+        Self::DeafServer,
+        Self::EndlessAnswer,
+        Self::BrokenImages,
+        Self::Storage,
+    ];
+
+    /// Returns the attack's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ForkBomb => "a fork bomb",
+            Self::Memory => "memory without end",
+            Self::NewFiles => "new files without end",
+            Self::Orphans => "orphans",
+            Self::ForbiddenTargets => "forbidden targets",
+            Self::HostFiles => "the host's files",
+            Self::Rights => "rights",
+            Self::DeafServer => "a deaf server",
+            Self::EndlessAnswer => "an endless answer",
+            Self::BrokenImages => "broken images",
+            Self::Storage => "past its storage",
+        }
+    }
+
+    fn run(self, agent: &AttackedAgent) -> anyhow::Result<StoppedBy> {
+        match self {
+            Self::ForkBomb => agent.fork_bomb(),
+            Self::Memory => agent.take_memory(),
+            Self::NewFiles => agent.new_files(),
+            Self::Orphans => agent.orphans(),
+            Self::ForbiddenTargets => agent.forbidden_targets(),
+            Self::HostFiles => agent.host_files(),
+            Self::Rights => agent.rights(),
+            Self::DeafServer => agent.deaf_server(),
+            Self::EndlessAnswer => agent.endless_answer(),
+            Self::BrokenImages => agent.broken_images(),
+            Self::Storage => agent.storage(),
+        }
+    }
+}
+
+/// An agent with an honest page in WebAssembly and a hostile container, in two models.
+#[derive(Debug)]
+pub struct AttackedAgent {
+    agent: RunningProcess,
+    controller: u16,
+    _guard: InstallationGuard,
+    periapt: Installation,
+}
+
+/// The end of a script.
+struct Shell {
+    code: i64,
+    text: String,
+}
+
+impl AttackedAgent {
+    /// Starts a controller, an agent and the two units. Returns none where no container can be made, and why.
+    ///
+    /// # Errors
+    /// A part of it does not start.
+    pub fn begun() -> anyhow::Result<Result<Self, String>> {
+        let periapt = Installation::empty()?;
+        let guard = InstallationGuard::of(&periapt)?;
+        if let Err(reason) = make_root(&periapt.path().join("root"))? {
+            return Ok(Err(reason));
+        }
+        let mark = periapt.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
+        periapt.ok(["image", "pack", "root", "--output", "image.tar", "--env", &format!("MARK={mark}")])?;
+        let controller = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
+        periapt.ok(["bootstrap", "local", "--no-agent", "--listen", &format!("127.0.0.1:{controller}")])?;
+        periapt.ok(["add-model", "honest"])?;
+        let log = periapt.path().join("agent.log");
+        let options = ["--workloads", "wasm,namespaces", "--listen-address", "127.0.0.1"];
+        let mut agent = periapt.agent_logged("worker", &log, options)?;
+        ensure!(agent.first_line()? == "ready worker", "{}", fs::read_to_string(&log)?);
+        if let Some(line) =
+            fs::read_to_string(&log)?.lines().find(|line| line.contains("this host makes no containers"))
+        {
+            return Ok(Err(line.to_owned()));
+        }
+        let this = Self { agent, controller, _guard: guard, periapt };
+        let parts = [("web.wasm", "web-page-server")];
+        let page = packed_parts("web-page", "first", this.periapt.path(), &parts, str::to_owned)?;
+        this.periapt.ok(["deploy", page.to_str().context("a path")?])?;
+        this.periapt.ok(["expose", "web-page"])?;
+        this.until("the honest page is served", || Ok(asked(HONEST).is_ok()))?;
+
+        this.periapt.ok(["add-model", "hostile"])?;
+        let mounted = |text: &str| {
+            let more = "    resource: image\n    mounts: [{storage: scratch, location: /data}]\n";
+            text.replace("    resource: image\n", more)
+        };
+        let charm = packed_changed("probe", "hostile", this.periapt.path(), mounted)?;
+        let charm = charm.to_str().context("a path")?;
+        let port = format!("script=start: open-port {HOSTILE}/tcp");
+        let options = ["--storage", "scratch=1,10M", "--resource", "image=image.tar", "--config", &port];
+        this.periapt.ok([&["deploy", charm, "hostile"], &options[..]].concat())?;
+        this.periapt.ok(["expose", "hostile"])?;
+        this.until("the hostile container runs", || Ok(this.sh("true").is_ok_and(|shell| shell.code == 0)))?;
+        Ok(Ok(this))
+    }
+
+    /// Runs an attack beside clients of the honest page, of which each asks at least so often.
+    ///
+    /// # Errors
+    /// The attack or an honest client failed for a reason of its own.
+    pub fn attack(&self, attack: Option<WorkloadAttack>, calls: usize) -> anyhow::Result<AttackRow> {
+        let name = attack.map_or("nobody", WorkloadAttack::name);
+        let before = self.memory("VmRSS:")?;
+        fs::write(format!("/proc/{}/clear_refs", self.agent.id()), "5")?;
+        let honest = Clients::begin(calls);
+        let stopped = attack.map_or(Ok(StoppedBy::Nothing), |attack| attack.run(self));
+        // The honest client's failure explains more than the attack's.
+        let latencies = honest.end().with_context(|| format!("the honest client, beside {name}"))?;
+        let stopped = stopped.with_context(|| name.to_owned())?;
+        Ok(AttackRow {
+            name,
+            process: AttackedProcess::Agent,
+            is_stopped: !matches!(stopped, StoppedBy::Nobody(_)),
+            stopped,
+            before,
+            peak: self.memory("VmHWM:")?,
+            after: self.memory("VmRSS:")?,
+            latencies,
+        })
+    }
+
+    /// Removes the hostile unit.
+    ///
+    /// # Errors
+    /// A process of its container is left.
+    pub fn end_hostile(&self) -> anyhow::Result<()> {
+        let words = ["remove-application", "-m", "hostile", "hostile", "--no-prompt", "--destroy-storage"];
+        self.periapt.ok(words)?;
+        self.until("no process of the hostile container is left", || Ok(self.marked()? == 0))
+    }
+
+    /// Returns a figure of the agent's memory, in bytes.
+    fn memory(&self, figure: &str) -> anyhow::Result<u64> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.agent.id()))?;
+        let line = status.lines().find_map(|line| line.strip_prefix(figure)).context("a figure")?;
+        let kib: u64 = line.trim().trim_end_matches(" kB").parse()?;
+        Ok(kib << 10)
+    }
+
+    /// Runs a script in the hostile container. Returns its return code and all that it wrote.
+    fn sh(&self, script: &str) -> anyhow::Result<Shell> {
+        let words =
+            ["exec", "-m", "hostile", "--unit", "hostile/0", "--container", "web", "--format", "json"];
+        let done = self.periapt.run([&words[..], &["--", "sh", "-c", script]].concat())?;
+        let tasks: Value = serde_json::from_str(&done.stdout).with_context(|| format!("{done:?}"))?;
+        let results = tasks.as_object().and_then(|tasks| tasks.values().next()).map(|task| &task["results"]);
+        let results = results.with_context(|| tasks.to_string())?;
+        let text = |name: &str| results[name].as_str().unwrap_or_default().to_owned();
+        let code = results["return-code"].as_i64().with_context(|| tasks.to_string())?;
+        Ok(Shell { code, text: text("stdout") + &text("stderr") })
+    }
+
+    /// Returns the number of processes of the hostile container, by the mark in its environment.
+    fn marked(&self) -> anyhow::Result<usize> {
+        let mark = format!("MARK={}\0", self.mark());
+        let processes = fs::read_dir("/proc")?.flatten();
+        let environments = processes.filter_map(|process| fs::read(process.path().join("environ")).ok());
+        Ok(environments.filter(|environment| contains(environment, mark.as_bytes())).count())
+    }
+
+    /// Returns a word that no other run has.
+    fn mark(&self) -> String {
+        self.periapt.path().file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    fn until(&self, what: &str, holds: impl Fn() -> anyhow::Result<bool>) -> anyhow::Result<()> {
+        let deadline = Instant::now() + WITHIN;
+        while !holds()? {
+            ensure!(Instant::now() < deadline, "{what}\n{}", self.periapt.logs());
+            sleep(Duration::from_millis(200));
+        }
+        Ok(())
+    }
+}
+
+fn contains(bytes: &[u8], part: &[u8]) -> bool {
+    bytes.windows(part.len()).any(|window| window == part)
+}
+
+/// The exit code of `tools/busybox` where there is none.
+const NO_BUSYBOX: i32 = 3;
+
+/// Makes the root of an image in a directory, with all programs of busybox, or says why there is none.
+fn make_root(root: &Path) -> anyhow::Result<Result<(), String>> {
+    let tool = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tools/busybox");
+    let found = Command::new(tool).stdin(Stdio::null()).output()?;
+    let said = String::from_utf8_lossy(&found.stderr).trim().to_owned();
+    if found.status.code() == Some(NO_BUSYBOX) {
+        return Ok(Err(said));
+    }
+    ensure!(found.status.success(), "{said}");
+    let busybox = String::from_utf8(found.stdout)?;
+    for name in ["bin", "etc", "srv"] {
+        fs::create_dir_all(root.join(name))?;
+    }
+    let program = root.join("bin/busybox");
+    fs::copy(busybox.trim(), &program)?;
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755))?;
+    let applets = Command::new(&program).arg("--list").output()?.stdout;
+    for applet in String::from_utf8(applets)?.lines().filter(|applet| *applet != "busybox") {
+        symlink("busybox", root.join("bin").join(applet))?;
+    }
+    Ok(Ok(()))
+}

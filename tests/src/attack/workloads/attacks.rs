@@ -1,0 +1,261 @@
+//! The deeds of hostile workloads, and what comes of each.
+
+use std::{
+    fs,
+    io::{ErrorKind, Read as _, Write as _},
+    net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket},
+    time::{Duration, Instant},
+};
+
+use anyhow::ensure;
+
+use super::{super::row::StoppedBy, AttackedAgent, HONEST, HOSTILE};
+
+/// The processes of a container at most, as the agent bounds them.
+const MAX_PROCESSES: usize = 1_024;
+
+/// The connections of a unit at most, as the agent bounds them.
+const MAX_CONNECTIONS: usize = 256;
+
+impl AttackedAgent {
+    pub(super) fn fork_bomb(&self) -> anyhow::Result<StoppedBy> {
+        // Each turn starts a sleeper; what cannot be started ends the shell.
+        let script = "i=0; while test $i -lt 3000; do sleep 5 & i=$((i+1)); done; echo $i";
+        let (begun, counted) = std::thread::scope(|scope| {
+            let bomb = scope.spawn(|| self.sh(script));
+            let mut most = 0;
+            while !bomb.is_finished() {
+                most = self.marked()?.max(most);
+                std::thread::sleep(Duration::from_millis(100));
+            }
+            let begun = bomb.join().map_err(|_| anyhow::anyhow!("the bomb panicked"))??;
+            anyhow::Ok((begun, most))
+        })?;
+        let refused = begun.text.contains("fork") || begun.code != 0;
+        self.until("the container has room again", || {
+            Ok(self.sh("true").is_ok_and(|shell| shell.code == 0))
+        })?;
+        Ok(match refused && counted <= MAX_PROCESSES {
+            true => StoppedBy::Bound(format!("{counted} processes, and no more can be started")),
+            false => StoppedBy::Nobody(format!("{counted} processes: {}", begun.text)),
+        })
+    }
+
+    pub(super) fn take_memory(&self) -> anyhow::Result<StoppedBy> {
+        // A buffer of 2 GiB, all of which is written.
+        let taken = self.sh("dd if=/dev/zero of=/dev/null bs=2G count=1")?;
+        Ok(match taken.code {
+            0 => StoppedBy::Nobody("it had 2 GiB".to_owned()),
+            code => StoppedBy::Bound(format!("memory: return code {code}")),
+        })
+    }
+
+    pub(super) fn new_files(&self) -> anyhow::Result<StoppedBy> {
+        let filled = self.sh("dd if=/dev/zero of=/fill bs=1M count=4096; code=$?; rm /fill; exit $code")?;
+        Ok(match filled.code != 0 && filled.text.contains("No space left") {
+            true => StoppedBy::Bound("files: no space left".to_owned()),
+            false => StoppedBy::Nobody(filled.text),
+        })
+    }
+
+    pub(super) fn orphans(&self) -> anyhow::Result<StoppedBy> {
+        let before = self.marked()?;
+        self.sh("i=0; while test $i -lt 50; do (sleep 600 >/dev/null 2>&1 &); i=$((i+1)); done")?;
+        let left = self.marked()?.saturating_sub(before);
+        // They end with the container, at the latest: `end_hostile` looks for them.
+        Ok(match left <= MAX_PROCESSES {
+            true => StoppedBy::Bound(format!("{left} left, which count as the container's")),
+            false => StoppedBy::Nobody(format!("{left} processes")),
+        })
+    }
+
+    pub(super) fn forbidden_targets(&self) -> anyhow::Result<StoppedBy> {
+        let host = host_address();
+        let targets = [
+            "169.254.169.254 80".to_owned(),
+            format!("127.0.0.1 {}", self.controller),
+            format!("127.0.0.1 {HONEST}"),
+            format!("{host} {}", self.controller),
+            format!("{host} 22"),
+            format!("web-page-0 {HONEST}"),
+            format!("web-page-0.web-page-endpoints.honest.svc.cluster.local {HONEST}"),
+            "1.1.1.1 443".to_owned(),
+        ];
+        let mut others = Vec::new();
+        for target in &targets {
+            // A connection that is refused may be opened first, and then reset: an answer decides.
+            let asked =
+                self.sh(&format!("echo 'GET / HTTP/1.0' | timeout 5 nc {target} | head -c 40; true"))?;
+            if asked.text.contains("HTTP") || asked.text.contains("SSH") {
+                others.push(format!("{target} answered {:?}", asked.text));
+            }
+        }
+        Ok(match others.is_empty() {
+            true => StoppedBy::Refusals(targets.len()),
+            false => StoppedBy::Nobody(others.join("; ")),
+        })
+    }
+
+    pub(super) fn host_files(&self) -> anyhow::Result<StoppedBy> {
+        let own = self.periapt.path().display();
+        let seen = [
+            format!("cat {own}/image.tar"),
+            format!("ls {own}"),
+            "cat /proc/1/root/../../etc/hostname /data/../../../etc/hostname".to_owned(),
+            "cat /proc/kcore".to_owned(),
+            "ls /sys/kernel | grep -c .".to_owned(),
+            format!("kill -9 {}", self.agent.id()),
+        ];
+        let mut others = Vec::new();
+        for attempt in &seen {
+            let shell = self.sh(attempt)?;
+            if shell.code == 0 && !shell.text.trim().is_empty() && shell.text.trim() != "0" {
+                others.push(format!("{attempt}: {:?}", shell.text));
+            }
+        }
+        Ok(match others.is_empty() {
+            true => StoppedBy::Refusals(seen.len()),
+            false => StoppedBy::Nobody(others.join("; ")),
+        })
+    }
+
+    pub(super) fn rights(&self) -> anyhow::Result<StoppedBy> {
+        let wanted = [
+            "mount -t tmpfs none /srv",
+            "mknod /null c 1 3",
+            "hostname other",
+            "date -s 2000-01-01; test $(date +%Y) = 2000",
+            "echo 1 >/proc/sys/kernel/panic",
+            "chroot / mount -t proc none /srv",
+            "unshare -m mount -t tmpfs none /srv",
+        ];
+        let mut others = Vec::new();
+        for attempt in wanted {
+            if self.sh(attempt)?.code == 0 {
+                others.push(attempt);
+            }
+        }
+        Ok(match others.is_empty() {
+            true => StoppedBy::Refusals(wanted.len()),
+            false => StoppedBy::Nobody(others.join("; ")),
+        })
+    }
+
+    /// Starts a server in the hostile container, and returns once its port is taken.
+    fn serve(&self, command: &str) -> anyhow::Result<()> {
+        self.sh("killall nc; true")?;
+        let started = self.sh(&format!("({command}) >/dev/null 2>&1 & true"))?;
+        ensure!(started.code == 0, "{}", started.text);
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, HOSTILE));
+        self.until("the hostile server listens", || Ok(TcpStream::connect(address).is_ok()))
+    }
+
+    pub(super) fn deaf_server(&self) -> anyhow::Result<StoppedBy> {
+        self.serve(&format!("while true; do nc -l -p {HOSTILE} -e sleep 60 & wait $!; done"))?;
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, HOSTILE));
+        let (mut streams, mut refused, mut taken) = (Vec::new(), 0, 0_usize);
+        for _ in 0..MAX_CONNECTIONS + 64 {
+            match TcpStream::connect(address) {
+                Ok(stream) => {
+                    stream.set_write_timeout(Some(Duration::from_millis(10)))?;
+                    streams.push(stream);
+                }
+                Err(_) => refused += 1,
+            }
+        }
+        let piece = vec![b'x'; 64 << 10];
+        for stream in &mut streams {
+            loop {
+                match stream.write(&piece) {
+                    Ok(0) => break,
+                    Ok(written) => taken += written,
+                    Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                        break;
+                    }
+                    Err(_) => {
+                        refused += 1;
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(match refused >= 64 {
+            true => StoppedBy::Bound(format!(
+                "{refused} connections refused, {} MiB taken of others",
+                taken >> 20
+            )),
+            false => {
+                StoppedBy::Nobody(format!("{refused} of {} connections were refused", MAX_CONNECTIONS + 64))
+            }
+        })
+    }
+
+    pub(super) fn endless_answer(&self) -> anyhow::Result<StoppedBy> {
+        self.serve(&format!("while true; do nc -l -p {HOSTILE} -e yes; done"))?;
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, HOSTILE));
+        let (mut streams, until) = (Vec::new(), Instant::now() + Duration::from_secs(5));
+        let mut read = 0_usize;
+        while Instant::now() < until {
+            if let Ok(mut stream) = TcpStream::connect(address) {
+                stream.set_read_timeout(Some(Duration::from_secs(1)))?;
+                let mut piece = [0; 64 << 10];
+                read += stream.read(&mut piece).unwrap_or_default();
+                // It is left open, and read no more.
+                streams.push(stream);
+            }
+        }
+        self.sh("killall nc yes; true")?;
+        // What waits on the way has a bound, which the agent's memory shows.
+        Ok(StoppedBy::Bound(format!(
+            "{} connections that read no more, {} KiB read",
+            streams.len(),
+            read >> 10
+        )))
+    }
+
+    pub(super) fn broken_images(&self) -> anyhow::Result<StoppedBy> {
+        let good = fs::read(self.periapt.path().join("image.tar"))?;
+        let mut damaged = good.clone();
+        if let Some(byte) = damaged.get_mut(good.len() / 2) {
+            *byte ^= 0xff;
+        }
+        let images = [
+            ("damaged.tar", damaged),
+            ("cut.tar", good.get(..good.len() / 2).unwrap_or_default().to_vec()),
+            ("zeros.tar", vec![0; 1 << 20]),
+            ("text.tar", b"no image".to_vec()),
+        ];
+        let mut others = Vec::new();
+        for (name, bytes) in &images {
+            fs::write(self.periapt.path().join(name), bytes)?;
+            let words = ["attach-resource", "-m", "hostile", "hostile", &format!("image={name}")];
+            if self.periapt.run(words)?.code == Some(0) {
+                others.push(*name);
+            }
+        }
+        Ok(match others.is_empty() {
+            true => StoppedBy::Refusals(images.len()),
+            false => StoppedBy::Nobody(others.join(", ")),
+        })
+    }
+
+    pub(super) fn storage(&self) -> anyhow::Result<StoppedBy> {
+        // The pod is ended meanwhile, and the task with it.
+        let _ = self.sh("dd if=/dev/zero of=/data/full bs=1M count=64; sleep 30");
+        let log = ["debug-log", "-m", "hostile", "--replay", "--no-tail", "--include", "hostile/0"];
+        let told = "its storage scratch/0 holds more than its 10 MiB";
+        self.until("the container is ended", || Ok(self.periapt.ok(log)?.contains(told)))?;
+        Ok(StoppedBy::Bound("the container was ended".to_owned()))
+    }
+}
+
+/// Returns an address of this host that is not the loopback's, if it has one.
+fn host_address() -> String {
+    // No packet is sent by this.
+    let own = || {
+        let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
+        socket.connect((Ipv4Addr::new(192, 0, 2, 1), 9)).ok()?;
+        Some(socket.local_addr().ok()?.ip().to_string())
+    };
+    own().unwrap_or_else(|| Ipv4Addr::LOCALHOST.to_string())
+}
