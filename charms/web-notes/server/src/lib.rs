@@ -11,12 +11,14 @@ const DIRECTORY: &str = "/data";
 const LONGEST: u64 = 4 << 10;
 
 /// The most notes. Older ones are removed.
+#[cfg(any(test, target_arch = "wasm32"))]
 const MOST: usize = 1_000;
 
 #[cfg(target_arch = "wasm32")]
 mod server;
 
 /// Returns the numbers of notes from the names of files, the newest first.
+#[cfg(any(test, target_arch = "wasm32"))]
 fn numbers(names: impl Iterator<Item = String>) -> Vec<u64> {
     let mut numbers: Vec<u64> = names.filter_map(|name| name.parse().ok()).collect();
     numbers.sort_unstable_by(|one, other| other.cmp(one));
@@ -24,6 +26,7 @@ fn numbers(names: impl Iterator<Item = String>) -> Vec<u64> {
 }
 
 /// Returns the numbers of the notes that have no place any more.
+#[cfg(any(test, target_arch = "wasm32"))]
 fn over(numbers: &[u64]) -> &[u64] {
     numbers.get(MOST..).unwrap_or_default()
 }
