@@ -132,9 +132,9 @@ const UNPACKER: &[c_long] = &[
     libc::SYS_pwrite64,
 ];
 
-/// Older names of such calls, which only this processor has.
+/// Older names of calls that name files, which only this processor has.
 #[cfg(target_arch = "x86_64")]
-const OLDER: &[c_long] = &[
+const OLDER_FILES: &[c_long] = &[
     libc::SYS_open,
     libc::SYS_stat,
     libc::SYS_lstat,
@@ -142,29 +142,21 @@ const OLDER: &[c_long] = &[
     libc::SYS_rmdir,
     libc::SYS_unlink,
     libc::SYS_rename,
-    libc::SYS_getdents,
-    libc::SYS_epoll_wait,
-    libc::SYS_poll,
 ];
 #[cfg(not(target_arch = "x86_64"))]
-const OLDER: &[c_long] = &[];
+const OLDER_FILES: &[c_long] = &[];
 
-/// Those of them that name files.
+/// Older names of a runner's other calls.
 #[cfg(target_arch = "x86_64")]
-const OLDER_OF_FILES: &[c_long] = &[
-    libc::SYS_open,
-    libc::SYS_stat,
-    libc::SYS_lstat,
-    libc::SYS_mkdir,
-    libc::SYS_rmdir,
-    libc::SYS_unlink,
-    libc::SYS_rename,
-    libc::SYS_chmod,
-    libc::SYS_link,
-    libc::SYS_symlink,
-];
+const OLDER_RUNNER: &[c_long] = &[libc::SYS_getdents, libc::SYS_epoll_wait, libc::SYS_poll];
 #[cfg(not(target_arch = "x86_64"))]
-const OLDER_OF_FILES: &[c_long] = &[];
+const OLDER_RUNNER: &[c_long] = &[];
+
+/// Older names of an unpacker's other calls.
+#[cfg(target_arch = "x86_64")]
+const OLDER_UNPACKER: &[c_long] = &[libc::SYS_chmod, libc::SYS_link, libc::SYS_symlink];
+#[cfg(not(target_arch = "x86_64"))]
+const OLDER_UNPACKER: &[c_long] = &[];
 
 /// The commands of `fcntl`: flags, copies and seals of open descriptors. Commands about signals are left out.
 const FCNTL: [i32; 8] = [
@@ -188,19 +180,19 @@ fn program(fence: Fence<'_>) -> Result<BpfProgram, BackendError> {
     let always = match fence {
         Fence::Helper => {
             rules.extend(no_code()?);
-            [COMMON, &[], &[], &[]]
+            [COMMON, &[], &[], &[], &[]]
         }
         Fence::Unpacker(_) => {
             rules.extend(no_code()?);
-            [COMMON, UNPACKER, OLDER_OF_FILES, &[]]
+            [COMMON, UNPACKER, OLDER_FILES, OLDER_UNPACKER, &[]]
         }
         Fence::Runner(_) => {
             rules.extend(runner_conditional()?);
-            [COMMON, RUNNER, OLDER, &[]]
+            [COMMON, RUNNER, OLDER_FILES, OLDER_RUNNER, &[]]
         }
         Fence::Workload(_) => {
             rules.extend(runner_conditional()?);
-            [COMMON, RUNNER, OLDER, WORKLOAD]
+            [COMMON, RUNNER, OLDER_FILES, OLDER_RUNNER, WORKLOAD]
         }
     };
     rules.extend(always.concat().into_iter().map(|call| (call, Vec::new())));
