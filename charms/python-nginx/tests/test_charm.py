@@ -5,6 +5,9 @@ from ops import pebble, testing
 
 from charm import CONFIGURATION, PAGE, NginxCharm
 
+# Releases of Scenario differ in how they name a check without a level.
+ALIVE = pebble.CheckLevel.ALIVE
+
 
 @pytest.fixture
 def context():
@@ -30,7 +33,7 @@ def test_once_the_container_is_ready_nginx_serves_the_page(context):
     assert "Hello &amp; welcome" in (root / PAGE.lstrip("/")).read_text(encoding="utf-8")
     assert "listen 8081;" in (root / CONFIGURATION.lstrip("/")).read_text(encoding="utf-8")
     assert container.service_statuses == {"nginx": pebble.ServiceStatus.ACTIVE}
-    assert container.plan.checks["page"].http == {"url": "http://localhost:8081/"}
+    assert container.layers["nginx"].checks["page"].http == {"url": "http://localhost:8081/"}
     assert state.unit_status == testing.ActiveStatus("Hello & welcome")
 
 
@@ -42,10 +45,10 @@ def test_who_collects_numbers_is_told_the_port(context):
 
 
 def test_a_failed_check_is_in_the_status(context):
-    check = testing.CheckInfo("page", failures=3, threshold=3, status=pebble.CheckStatus.DOWN)
+    check = testing.CheckInfo("page", level=ALIVE, failures=3, threshold=3, status=pebble.CheckStatus.DOWN)
     layer = pebble.Layer({
         "services": {"nginx": {"override": "replace", "command": "nginx", "startup": "enabled"}},
-        "checks": {"page": {"override": "replace", "threshold": 3, "startup": "enabled"}},
+        "checks": {"page": {"override": "replace", "threshold": 3, "startup": "enabled", "level": "alive"}},
     })
     running = {"nginx": pebble.ServiceStatus.ACTIVE}
     container = nginx(layers={"nginx": layer}, service_statuses=running, check_infos={check})
