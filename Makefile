@@ -49,7 +49,7 @@ test: setup ## Build the charms and run every test
 	tools/test
 
 # What follows `bench` names what is measured: `make bench scale`.
-benchmarks := hook commits python memory scale log ha
+benchmarks := hook commits python memory scale log ha workloads
 ifeq (bench,$(firstword $(MAKECMDGOALS)))
 .PHONY: $(benchmarks)
 $(benchmarks): ; @:
