@@ -4,8 +4,8 @@
 
 use anyhow::ensure;
 use periapt_tests::{
-    Attack, AttackRow, AttackScale, AttackedAgent, AttackedController, WorkloadAttack, attack, attack_table,
-    nobody,
+    Attack, AttackRow, AttackScale, AttackedAgent, AttackedController, ServerAttack, WorkloadAttack, attack,
+    attack_table, nobody,
 };
 
 /// Enough to be noticed, and to be over in a few minutes: the longest attacks last until the controller ends streams
@@ -52,22 +52,27 @@ async fn attack_controller() -> anyhow::Result<Vec<AttackRow>> {
     Ok(rows)
 }
 
-/// Attacks an agent, and looks for what is left; no rows where no containers can be made.
+/// Attacks an agent, and looks for what is left. The container is left out where none can be made.
 fn attack_by_workloads() -> anyhow::Result<Vec<AttackRow>> {
-    println!("== an agent, an honest page and a hostile container");
-    let target = match AttackedAgent::begun()? {
-        Ok(target) => target,
-        Err(reason) => {
-            println!("left out: {reason}");
-            return Ok(Vec::new());
-        }
-    };
+    println!("== an agent, an honest page and a hostile server in WebAssembly");
+    let target = AttackedAgent::begun()?;
     let mut rows = vec![target.attack(None, SCALE.honest_calls)?];
+    target.begin_server()?;
+    for each in ServerAttack::ALL {
+        println!("== {}", each.name());
+        rows.push(target.attack_by_server(each, SCALE.honest_calls)?);
+    }
+    target.end_server()?;
+    println!("== a hostile container");
+    if let Err(reason) = target.begin_container()? {
+        println!("left out: {reason}");
+        return Ok(rows);
+    }
     for each in WorkloadAttack::ALL {
         println!("== {}", each.name());
         rows.push(target.attack(Some(each), SCALE.honest_calls)?);
     }
-    target.end_hostile()?;
+    target.end_container()?;
     println!();
     Ok(rows)
 }

@@ -15,7 +15,7 @@ mod workloads;
 
 pub use row::{AttackRow, AttackedProcess, StoppedBy, attack_table};
 pub use target::AttackedController;
-pub use workloads::{AttackedAgent, WorkloadAttack};
+pub use workloads::{AttackedAgent, ServerAttack, WorkloadAttack};
 
 use anyhow::Context as _;
 

@@ -19,8 +19,8 @@ mod trace_tree;
 mod traced;
 
 pub use attack::{
-    Attack, AttackRow, AttackScale, AttackedAgent, AttackedController, AttackedProcess, StoppedBy,
-    WorkloadAttack, attack, attack_table, nobody,
+    Attack, AttackRow, AttackScale, AttackedAgent, AttackedController, AttackedProcess, ServerAttack,
+    StoppedBy, WorkloadAttack, attack, attack_table, nobody,
 };
 pub use binary::{binary, check_helper, previous_binary};
 pub use collector::{Collected, Collector};

@@ -18,13 +18,15 @@ use crate::{Installation, InstallationGuard, RunningProcess, packed_changed, pac
 
 mod attacks;
 mod clients;
+mod server;
 
 use clients::{Clients, asked};
+pub use server::ServerAttack;
 
 /// The port of the honest page.
 const HONEST: u16 = 8080;
 
-/// The port of the hostile server.
+/// The port of the server in the hostile container.
 const HOSTILE: u16 = 8099;
 
 /// The time that an agent may take for what an attack causes.
@@ -107,11 +109,13 @@ impl WorkloadAttack {
     }
 }
 
-/// An agent with an honest page in WebAssembly and a hostile container, in two models.
+/// An agent with an honest page in WebAssembly, and with hostile units in other models.
 #[derive(Debug)]
 pub struct AttackedAgent {
     agent: RunningProcess,
     controller: u16,
+    /// The port at which other agents reach this one.
+    peers: u16,
     _guard: InstallationGuard,
     periapt: Installation,
 }
@@ -123,50 +127,58 @@ struct Shell {
 }
 
 impl AttackedAgent {
-    /// Starts a controller, an agent and the two units. Returns none where no container can be made, and why.
+    /// Starts a controller, an agent and the honest page.
     ///
     /// # Errors
     /// A part of it does not start.
-    pub fn begun() -> anyhow::Result<Result<Self, String>> {
+    pub fn begun() -> anyhow::Result<Self> {
         let periapt = Installation::empty()?;
         let guard = InstallationGuard::of(&periapt)?;
-        if let Err(reason) = make_root(&periapt.path().join("root"))? {
-            return Ok(Err(reason));
-        }
-        let mark = periapt.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
-        periapt.ok(["image", "pack", "root", "--output", "image.tar", "--env", &format!("MARK={mark}")])?;
-        let controller = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
+        let (controller, peers) = (free_port()?, free_port()?);
         periapt.ok(["bootstrap", "local", "--no-agent", "--listen", &format!("127.0.0.1:{controller}")])?;
         periapt.ok(["add-model", "honest"])?;
         let log = periapt.path().join("agent.log");
-        let options = ["--workloads", "wasm,namespaces", "--listen-address", "127.0.0.1"];
+        let port = peers.to_string();
+        let options =
+            ["--workloads", "wasm,namespaces", "--listen-address", "127.0.0.1", "--peer-port", &port];
         let mut agent = periapt.agent_logged("worker", &log, options)?;
         ensure!(agent.first_line()? == "ready worker", "{}", fs::read_to_string(&log)?);
-        if let Some(line) =
-            fs::read_to_string(&log)?.lines().find(|line| line.contains("this host makes no containers"))
-        {
-            return Ok(Err(line.to_owned()));
-        }
-        let this = Self { agent, controller, _guard: guard, periapt };
+        let this = Self { agent, controller, peers, _guard: guard, periapt };
         let parts = [("web.wasm", "web-page-server")];
         let page = packed_parts("web-page", "first", this.periapt.path(), &parts, str::to_owned)?;
         this.periapt.ok(["deploy", page.to_str().context("a path")?])?;
         this.periapt.ok(["expose", "web-page"])?;
         this.until("the honest page is served", || Ok(asked(HONEST).is_ok()))?;
+        Ok(this)
+    }
 
-        this.periapt.ok(["add-model", "hostile"])?;
+    /// Deploys the hostile container. Returns the reason where no container can be made.
+    ///
+    /// # Errors
+    /// It does not start.
+    pub fn begin_container(&self) -> anyhow::Result<Result<(), String>> {
+        if let Err(reason) = make_root(&self.periapt.path().join("root"))? {
+            return Ok(Err(reason));
+        }
+        let log = fs::read_to_string(self.periapt.path().join("agent.log"))?;
+        if let Some(line) = log.lines().find(|line| line.contains("this host makes no containers")) {
+            return Ok(Err(line.to_owned()));
+        }
+        let mark = format!("MARK={}", self.mark());
+        self.periapt.ok(["image", "pack", "root", "--output", "image.tar", "--env", &mark])?;
+        self.periapt.ok(["add-model", "hostile"])?;
         let mounted = |text: &str| {
             let more = "    resource: image\n    mounts: [{storage: scratch, location: /data}]\n";
             text.replace("    resource: image\n", more)
         };
-        let charm = packed_changed("probe", "hostile", this.periapt.path(), mounted)?;
+        let charm = packed_changed("probe", "hostile", self.periapt.path(), mounted)?;
         let charm = charm.to_str().context("a path")?;
         let port = format!("script=start: open-port {HOSTILE}/tcp");
         let options = ["--storage", "scratch=1,10M", "--resource", "image=image.tar", "--config", &port];
-        this.periapt.ok([&["deploy", charm, "hostile"], &options[..]].concat())?;
-        this.periapt.ok(["expose", "hostile"])?;
-        this.until("the hostile container runs", || Ok(this.sh("true").is_ok_and(|shell| shell.code == 0)))?;
-        Ok(Ok(this))
+        self.periapt.ok([&["deploy", charm, "hostile"], &options[..]].concat())?;
+        self.periapt.ok(["expose", "hostile"])?;
+        self.until("the hostile container runs", || Ok(self.sh("true").is_ok_and(|shell| shell.code == 0)))?;
+        Ok(Ok(()))
     }
 
     /// Runs an attack beside clients of the honest page, of which each asks at least so often.
@@ -175,10 +187,21 @@ impl AttackedAgent {
     /// The attack or an honest client failed for a reason of its own.
     pub fn attack(&self, attack: Option<WorkloadAttack>, calls: usize) -> anyhow::Result<AttackRow> {
         let name = attack.map_or("nobody", WorkloadAttack::name);
-        let before = self.memory("VmRSS:")?;
-        fs::write(format!("/proc/{}/clear_refs", self.agent.id()), "5")?;
+        self.beside(name, calls, || attack.map_or(Ok(StoppedBy::Nothing), |attack| attack.run(self)))
+    }
+
+    /// Does something hostile beside clients of the honest page.
+    fn beside(
+        &self,
+        name: &'static str,
+        calls: usize,
+        attack: impl FnOnce() -> anyhow::Result<StoppedBy>,
+    ) -> anyhow::Result<AttackRow> {
+        let agent = self.agent.id();
+        let before = figure(agent, "VmRSS:")?;
+        forget_peak(agent)?;
         let honest = Clients::begin(calls);
-        let stopped = attack.map_or(Ok(StoppedBy::Nothing), |attack| attack.run(self));
+        let stopped = attack();
         // The honest client's failure explains more than the attack's.
         let latencies = honest.end().with_context(|| format!("the honest client, beside {name}"))?;
         let stopped = stopped.with_context(|| name.to_owned())?;
@@ -188,8 +211,8 @@ impl AttackedAgent {
             is_stopped: !matches!(stopped, StoppedBy::Nobody(_)),
             stopped,
             before,
-            peak: self.memory("VmHWM:")?,
-            after: self.memory("VmRSS:")?,
+            peak: figure(agent, "VmHWM:")?,
+            after: figure(agent, "VmRSS:")?,
             latencies,
         })
     }
@@ -198,18 +221,10 @@ impl AttackedAgent {
     ///
     /// # Errors
     /// A process of its container is left.
-    pub fn end_hostile(&self) -> anyhow::Result<()> {
+    pub fn end_container(&self) -> anyhow::Result<()> {
         let words = ["remove-application", "-m", "hostile", "hostile", "--no-prompt", "--destroy-storage"];
         self.periapt.ok(words)?;
         self.until("no process of the hostile container is left", || Ok(self.marked()? == 0))
-    }
-
-    /// Returns a figure of the agent's memory, in bytes.
-    fn memory(&self, figure: &str) -> anyhow::Result<u64> {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.agent.id()))?;
-        let line = status.lines().find_map(|line| line.strip_prefix(figure)).context("a figure")?;
-        let kib: u64 = line.trim().trim_end_matches(" kB").parse()?;
-        Ok(kib << 10)
     }
 
     /// Runs a script in the hostile container. Returns its return code and all that it wrote.
@@ -228,9 +243,7 @@ impl AttackedAgent {
     /// Returns the number of processes of the hostile container, by the mark in its environment.
     fn marked(&self) -> anyhow::Result<usize> {
         let mark = format!("MARK={}\0", self.mark());
-        let processes = fs::read_dir("/proc")?.flatten();
-        let environments = processes.filter_map(|process| fs::read(process.path().join("environ")).ok());
-        Ok(environments.filter(|environment| contains(environment, mark.as_bytes())).count())
+        Ok(processes(|_, environment| contains(environment, mark.as_bytes()))?.len())
     }
 
     /// Returns a word that no other run has.
@@ -246,6 +259,38 @@ impl AttackedAgent {
         }
         Ok(())
     }
+}
+
+/// Returns the processes whose command line and environment are as wanted.
+fn processes(is_wanted: impl Fn(&[u8], &[u8]) -> bool) -> anyhow::Result<Vec<u32>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc")?.flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+        // The process may have ended.
+        let read = |name: &str| fs::read(entry.path().join(name)).unwrap_or_default();
+        if is_wanted(&read("cmdline"), &read("environ")) {
+            found.push(pid);
+        }
+    }
+    Ok(found)
+}
+
+/// Returns a figure of a process's memory, in bytes.
+fn figure(pid: u32, name: &str) -> anyhow::Result<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix(name)).context("a figure")?;
+    let kib: u64 = line.trim().trim_end_matches(" kB").parse()?;
+    Ok(kib << 10)
+}
+
+/// Begins a new peak of a process's memory.
+fn forget_peak(pid: u32) -> anyhow::Result<()> {
+    Ok(fs::write(format!("/proc/{pid}/clear_refs"), "5")?)
+}
+
+/// Returns a port that nobody uses.
+fn free_port() -> anyhow::Result<u16> {
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
 }
 
 fn contains(bytes: &[u8], part: &[u8]) -> bool {

@@ -1,5 +1,7 @@
 //! The server. The path is the mode.
 
+use std::io::Write as _;
+
 use wasip2::{
     exports::http::incoming_handler::Guest,
     http::{
@@ -16,6 +18,9 @@ use crate::{Workload, modes};
 
 /// The bytes of a chunk.
 const CHUNK: usize = 4 << 10;
+
+/// The most mebibytes that are written to a file: several times the bounds of tests, and no harm to the test's host.
+const MOST_WRITTEN: usize = 64;
 
 impl Guest for Workload {
     fn handle(request: IncomingRequest, answer: ResponseOutparam) {
@@ -48,14 +53,22 @@ impl Guest for Workload {
             "/exit" => std::process::exit(3),
             "/refuse" => ResponseOutparam::set(answer, Err(ErrorCode::ConfigurationError)),
             "/for-ever" => {
-                let (_body, stream) = begin(answer, 200);
+                let (_body, stream) = begin(answer, 200, Fields::new());
                 while send(&stream, &[b'x'; CHUNK]).is_ok() {}
             }
             "/half" => {
-                let (_body, stream) = begin(answer, 200);
+                let (_body, stream) = begin(answer, 200, Fields::new());
                 let _ = send(&stream, b"half");
                 std::process::abort();
             }
+            "/headers" => {
+                let fields = Fields::new();
+                while fields.append("x-large", &[b'x'; 1 << 10]).is_ok() {}
+                let (body, stream) = begin(answer, 200, fields);
+                drop(stream);
+                let _ = OutgoingBody::finish(body, None);
+            }
+            "/fill" => say(answer, 200, &format!("{}\n", fill(query))),
             "/fields" => say(answer, 200, &format!("{}\n", fill_fields())),
             "/ask" => ask(answer, query),
             _ => say(answer, 404, "no such mode\n"),
@@ -63,8 +76,8 @@ impl Guest for Workload {
     }
 }
 
-fn begin(answer: ResponseOutparam, status: u16) -> (OutgoingBody, OutputStream) {
-    let response = OutgoingResponse::new(Fields::new());
+fn begin(answer: ResponseOutparam, status: u16, fields: Fields) -> (OutgoingBody, OutputStream) {
+    let response = OutgoingResponse::new(fields);
     let _ = response.set_status_code(status);
     let Ok(body) = response.body() else { std::process::abort() };
     ResponseOutparam::set(answer, Ok(response));
@@ -79,7 +92,7 @@ fn nap(answer: ResponseOutparam, milliseconds: u64) {
 }
 
 fn say(answer: ResponseOutparam, status: u16, text: &str) {
-    let (body, stream) = begin(answer, status);
+    let (body, stream) = begin(answer, status, Fields::new());
     let _ = send(&stream, text.as_bytes());
     drop(stream);
     let _ = OutgoingBody::finish(body, None);
@@ -102,7 +115,7 @@ fn pieces(body: &IncomingBody, mut each: impl FnMut(&[u8])) {
 
 fn echo(request: &IncomingRequest, answer: ResponseOutparam) {
     let Ok(incoming) = request.consume() else { return };
-    let (body, stream) = begin(answer, 200);
+    let (body, stream) = begin(answer, 200, Fields::new());
     pieces(&incoming, |piece| {
         let _ = send(&stream, piece);
     });
@@ -116,6 +129,17 @@ fn length(request: &IncomingRequest) -> usize {
         pieces(&body, |piece| length += piece.len());
     }
     length
+}
+
+/// Writes a file until that is refused, and returns how many mebibytes it has.
+fn fill(path: &str) -> usize {
+    let Ok(mut file) = std::fs::File::create(path) else { return 0 };
+    let piece = vec![b'x'; 1 << 20];
+    let mut written = 0;
+    while written < MOST_WRITTEN && file.write_all(&piece).is_ok() {
+        written += 1;
+    }
+    written
 }
 
 /// Fills maps of fields until one is refused, and then makes more maps than it may have.

@@ -14,8 +14,11 @@ use super::{super::row::StoppedBy, AttackedAgent, HONEST, HOSTILE};
 /// The processes of a container at most, as the agent bounds them.
 const MAX_PROCESSES: usize = 1_024;
 
+/// The orphans of each of two kinds.
+const ORPHANS: usize = 50;
+
 /// The connections of a unit at most, as the agent bounds them.
-const MAX_CONNECTIONS: usize = 256;
+pub(super) const MAX_CONNECTIONS: usize = 256;
 
 impl AttackedAgent {
     pub(super) fn fork_bomb(&self) -> anyhow::Result<StoppedBy> {
@@ -60,10 +63,14 @@ impl AttackedAgent {
 
     pub(super) fn orphans(&self) -> anyhow::Result<StoppedBy> {
         let before = self.marked()?;
-        self.sh("i=0; while test $i -lt 50; do (sleep 600 >/dev/null 2>&1 &); i=$((i+1)); done")?;
+        // Half of them by a second fork, half in sessions of their own, too.
+        let one = "(sleep 600 >/dev/null 2>&1 &); (setsid sh -c '(sleep 600 &)' >/dev/null 2>&1 &)";
+        let script = format!("i=0; while test $i -lt {ORPHANS}; do {one}; i=$((i+1)); done");
+        self.sh(&script)?;
+        self.until("the orphans run", || Ok(self.marked()? >= before + 2 * ORPHANS))?;
         let left = self.marked()?.saturating_sub(before);
-        // They end with the container, at the latest: `end_hostile` looks for them.
-        Ok(match left <= MAX_PROCESSES {
+        // They end with the container, at the latest: `storage` and `end_container` look for them.
+        Ok(match before + left <= MAX_PROCESSES {
             true => StoppedBy::Bound(format!("{left} left, which count as the container's")),
             false => StoppedBy::Nobody(format!("{left} processes")),
         })
@@ -76,6 +83,8 @@ impl AttackedAgent {
             format!("127.0.0.1 {}", self.controller),
             format!("127.0.0.1 {HONEST}"),
             format!("{host} {}", self.controller),
+            format!("127.0.0.1 {}", self.peers),
+            format!("{host} {}", self.peers),
             format!("{host} 22"),
             format!("web-page-0 {HONEST}"),
             format!("web-page-0.web-page-endpoints.honest.svc.cluster.local {HONEST}"),
@@ -240,17 +249,19 @@ impl AttackedAgent {
     }
 
     pub(super) fn storage(&self) -> anyhow::Result<StoppedBy> {
+        let running = self.marked()?;
         // The pod is ended meanwhile, and the task with it.
         let _ = self.sh("dd if=/dev/zero of=/data/full bs=1M count=64; sleep 30");
         let log = ["debug-log", "-m", "hostile", "--replay", "--no-tail", "--include", "hostile/0"];
         let told = "its storage scratch/0 holds more than its 10 MiB";
         self.until("the container is ended", || Ok(self.periapt.ok(log)?.contains(told)))?;
-        Ok(StoppedBy::Bound("the container was ended".to_owned()))
+        self.until("its processes have ended", || Ok(self.marked()? == 0))?;
+        Ok(StoppedBy::Bound(format!("the container was ended with its {running} processes")))
     }
 }
 
 /// Returns an address of this host that is not the loopback's, if it has one.
-fn host_address() -> String {
+pub(super) fn host_address() -> String {
     // No packet is sent by this.
     let own = || {
         let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
