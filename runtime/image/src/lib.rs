@@ -21,6 +21,8 @@ mod shown;
 mod source;
 mod table;
 mod tar;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod verified;
 
 pub use cache::{LayerCache, UnpackedImage, UnpackedLayer, layer_files};
