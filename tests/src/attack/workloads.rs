@@ -53,8 +53,8 @@ pub enum WorkloadAttack {
     DeafServer,
     /// Answers one client for ever.
     EndlessAnswer,
-    /// Is an image that is damaged, or is none.
-    BrokenImages,
+    /// Is an image that is made to do harm, or is none.
+    Images,
     /// Writes past its storage.
     Storage,
 }
@@ -71,7 +71,7 @@ impl WorkloadAttack {
         Self::Rights,
         Self::DeafServer,
         Self::EndlessAnswer,
-        Self::BrokenImages,
+        Self::Images,
         Self::Storage,
     ];
 
@@ -87,7 +87,7 @@ impl WorkloadAttack {
             Self::Rights => "rights",
             Self::DeafServer => "a deaf server",
             Self::EndlessAnswer => "an endless answer",
-            Self::BrokenImages => "broken images",
+            Self::Images => "hostile images",
             Self::Storage => "past its storage",
         }
     }
@@ -103,7 +103,7 @@ impl WorkloadAttack {
             Self::Rights => agent.rights(),
             Self::DeafServer => agent.deaf_server(),
             Self::EndlessAnswer => agent.endless_answer(),
-            Self::BrokenImages => agent.broken_images(),
+            Self::Images => agent.images(),
             Self::Storage => agent.storage(),
         }
     }

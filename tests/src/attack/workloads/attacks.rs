@@ -10,6 +10,7 @@ use std::{
 use anyhow::ensure;
 
 use super::{super::row::StoppedBy, AttackedAgent, HONEST, HOSTILE};
+use crate::{EVIL, ImageFate, hostile_images};
 
 /// The processes of a container at most, as the agent bounds them.
 const MAX_PROCESSES: usize = 1_024;
@@ -222,29 +223,43 @@ impl AttackedAgent {
         )))
     }
 
-    pub(super) fn broken_images(&self) -> anyhow::Result<StoppedBy> {
-        let good = fs::read(self.periapt.path().join("image.tar"))?;
-        let mut damaged = good.clone();
-        if let Some(byte) = damaged.get_mut(good.len() / 2) {
-            *byte ^= 0xff;
-        }
-        let images = [
-            ("damaged.tar", damaged),
-            ("cut.tar", good.get(..good.len() / 2).unwrap_or_default().to_vec()),
-            ("zeros.tar", vec![0; 1 << 20]),
-            ("text.tar", b"no image".to_vec()),
-        ];
-        let mut others = Vec::new();
-        for (name, bytes) in &images {
-            fs::write(self.periapt.path().join(name), bytes)?;
-            let words = ["attach-resource", "-m", "hostile", "hostile", &format!("image={name}")];
-            if self.periapt.run(words)?.code == Some(0) {
-                others.push(*name);
+    pub(super) fn images(&self) -> anyhow::Result<StoppedBy> {
+        let program = fs::read(self.periapt.path().join("root/bin/busybox"))?;
+        let (mut refused, mut taken, mut others) = (0, 0, Vec::new());
+        for image in hostile_images(&program, &["sh", "test", "true"]) {
+            let file = format!("{}.tar", image.name);
+            fs::write(self.periapt.path().join(&file), &image.archive)?;
+            let attach = ["attach-resource", "-m", "hostile", "hostile", &format!("image={file}")];
+            let done = self.periapt.run(attach)?;
+            match image.fate {
+                ImageFate::Refused(reason) if done.one_error().is_ok_and(|error| error.contains(reason)) => {
+                    refused += 1;
+                }
+                ImageFate::Harmless if done.code == Some(0) => {
+                    let script = format!(
+                        "test -d /etc/{} || exit 3; for f in /etc/{EVIL}-*; do \
+                         if test -b $f || test -c $f || test -p $f || test -u $f || test -g $f; then exit 4; fi; done",
+                        image.name
+                    );
+                    let ended = |code| self.sh(&script).is_ok_and(|shell| code == shell.code);
+                    self.until("the container runs on a hostile image", || Ok(ended(0) || ended(4)))?;
+                    match ended(0) {
+                        true => taken += 1,
+                        false => others.push(format!("{}: a device, or rights", image.name)),
+                    }
+                }
+                _ => others.push(format!("{}: {done:?}", image.name)),
             }
         }
+        // What an earlier image began has ended with its container.
+        self.until("no orphan is left", || Ok(self.marked()? == 0))?;
+        self.periapt.ok(["attach-resource", "-m", "hostile", "hostile", "image=image.tar"])?;
+        self.until("the container runs again", || {
+            Ok(self.sh("test -e /bin/dd").is_ok_and(|shell| shell.code == 0))
+        })?;
         Ok(match others.is_empty() {
-            true => StoppedBy::Refusals(images.len()),
-            false => StoppedBy::Nobody(others.join(", ")),
+            true => StoppedBy::Bound(format!("{refused} images refused, {taken} harmless")),
+            false => StoppedBy::Nobody(others.join("; ")),
         })
     }
 
