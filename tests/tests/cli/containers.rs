@@ -30,7 +30,7 @@ pub(crate) fn skipped(reason: &str) -> anyhow::Result<()> {
 }
 
 /// Makes the root of an image in a directory; false where there is no busybox.
-fn make_root(root: &Path) -> anyhow::Result<bool> {
+pub(crate) fn make_root(root: &Path) -> anyhow::Result<bool> {
     let tool = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tools/busybox");
     let found = Command::new(tool).stdin(Stdio::null()).output()?;
     let said = String::from_utf8_lossy(&found.stderr).into_owned();

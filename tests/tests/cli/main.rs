@@ -28,6 +28,7 @@ mod installing;
 mod interrupted;
 mod issuer;
 mod joining;
+mod kills;
 mod languages;
 mod later;
 mod migrating;
