@@ -1,7 +1,6 @@
 //! Tests of charms from a fake controller.
 
 use std::{
-    collections::BTreeMap,
     fs,
     io::{Read as _, Seek as _, SeekFrom},
     os::fd::AsFd as _,
@@ -14,103 +13,20 @@ use std::{
 
 use futures_util::{FutureExt as _, future::BoxFuture};
 use parking_lot::Mutex;
-use periapt_host_api::{
-    AgentName, Digest, ModelUuid, Refusal,
-    agent::{AgentAssignments, AgentPlace, Register, RunnerAnswer, RunnerCommand},
-    api::WatchPosition,
-    command::{CommandResults, Commands},
-    view::FrameLine,
-};
+use periapt_host_api::{Digest, Refusal};
 use periapt_sandbox::{ArtifactId, ArtifactKey, Options, Sandbox, artifact};
 use tokio::time::{Duration, advance};
 
 use super::{CharmError, Charms};
 use crate::keeper::{
     compile::{Compile, CompileError},
-    controller::{Answers, Controller, ControllerError},
+    controller::ControllerError,
     directories::Directories,
+    tests::fake::FakeController,
 };
 use crate::{helper::Part, options::CompileLimits, protocol::ReadyCharm};
 
 const CHARM: &[u8] = include_bytes!("../../../../sandbox/tests/fixtures/hello-0.1.0.charm");
-
-fn away<T>() -> Result<T, ControllerError> {
-    Err(ControllerError::Away("not in this test".to_owned()))
-}
-
-/// A controller that has one archive, under any digest.
-#[derive(Clone)]
-struct Archives {
-    archive: Arc<Mutex<Result<Vec<u8>, ControllerError>>>,
-    fetched: Arc<AtomicUsize>,
-}
-
-impl Controller for Archives {
-    async fn register(&self, _: Register) -> Result<(), ControllerError> {
-        away()
-    }
-
-    async fn assignments(&self) -> Result<Answers<AgentAssignments>, ControllerError> {
-        away()
-    }
-
-    async fn watch(
-        &self,
-        _: ModelUuid,
-        _: Option<WatchPosition>,
-    ) -> Result<Answers<FrameLine>, ControllerError> {
-        away()
-    }
-
-    async fn commands(
-        &self,
-        _: ModelUuid,
-        _: Commands<RunnerCommand>,
-    ) -> Result<CommandResults<RunnerAnswer>, ControllerError> {
-        away()
-    }
-
-    async fn peers(&self, _model: ModelUuid) -> Result<BTreeMap<AgentName, AgentPlace>, ControllerError> {
-        Err(ControllerError::Away("no agents here".to_owned()))
-    }
-
-    async fn workload_log_part(
-        &self,
-        _: periapt_host_api::RequestId,
-        _: (periapt_host_api::workload_log::WorkloadLogPart, bytes::Bytes),
-    ) -> Result<(), ControllerError> {
-        away()
-    }
-
-    async fn secret(
-        &self,
-        _model: ModelUuid,
-        _unit: &periapt_host_api::UnitName,
-        _key: &periapt_host_api::secret::SecretKey,
-    ) -> Result<periapt_host_api::secret::SecretData, ControllerError> {
-        Err(ControllerError::Away("no secrets here".to_owned()))
-    }
-
-    async fn resource(
-        &self,
-        _model: ModelUuid,
-        _unit: &periapt_host_api::UnitName,
-        _key: &periapt_host_api::resource::ResourceKey,
-        _file: &Path,
-    ) -> Result<(), ControllerError> {
-        Err(ControllerError::Away("no resources here".to_owned()))
-    }
-
-    async fn charm(&self, _: Digest, file: &Path) -> Result<(), ControllerError> {
-        self.fetched.fetch_add(1, Ordering::Relaxed);
-        let archive = self.archive.lock().clone()?;
-        fs::write(file, archive).map_err(|error| ControllerError::Away(error.to_string()))
-    }
-
-    async fn program(&self, _digest: Digest, _file: &Path) -> Result<(), ControllerError> {
-        Err(ControllerError::Away("no program is served here".to_owned()))
-    }
-}
 
 /// A compiler that writes a few bytes, or fails.
 struct Compiler {
@@ -141,7 +57,7 @@ impl Compile for Compiler {
 struct Bench {
     data: tempfile::TempDir,
     archive: Arc<Mutex<Result<Vec<u8>, ControllerError>>>,
-    charms: Option<Charms<Archives>>,
+    charms: Option<Charms<FakeController>>,
     fetched: Arc<AtomicUsize>,
     compiled: Arc<AtomicUsize>,
     engine: periapt_sandbox::CompatibilityHash,
@@ -169,7 +85,8 @@ impl Bench {
         let directories = Arc::new(Directories::open(self.data.path()).unwrap());
         let archive = Arc::new(Mutex::new(archive));
         self.archive = Arc::clone(&archive);
-        let controller = Archives { archive, fetched: Arc::clone(&self.fetched) };
+        let mut controller = FakeController::without_models();
+        (controller.archive, controller.fetched) = (archive, Arc::clone(&self.fetched));
         let compiler = Arc::new(Compiler { result, compiled: Arc::clone(&self.compiled) });
         self.charms =
             Some(Charms::new(controller, directories, compiler, self.engine, CompileLimits::default()));
@@ -180,7 +97,7 @@ impl Bench {
         *self.archive.lock() = Ok(CHARM.to_vec());
     }
 
-    fn charms(&self) -> &Charms<Archives> {
+    fn charms(&self) -> &Charms<FakeController> {
         self.charms.as_ref().unwrap()
     }
 

@@ -1,113 +1,22 @@
 //! Tests of resources from a fake controller.
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    io::Read as _,
-    path::Path,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-};
+use std::{collections::BTreeMap, fs, io::Read as _, path::Path, sync::Arc};
 
 use periapt_host_api::{
-    AgentName, Digest, ModelUuid, Refusal, Revision, StoreId, UnitName,
-    agent::{AgentAssignments, AgentPlace, Register, RunnerAnswer, RunnerCommand},
-    api::WatchPosition,
-    command::{CommandResults, Commands},
+    Digest, ModelUuid, Refusal, Revision, StoreId, UnitName,
     record::CharmRef,
     resource::ResourceKey,
-    secret::{SecretData, SecretKey},
     status::Life,
     view::{ApplicationView, FrameLine, LineNumber, ResourceView, ViewEntity, ViewKey},
 };
 
 use super::Resources;
-use crate::keeper::{
-    controller::{Answers, Controller, ControllerError},
-    directories::Directories,
-};
-
-fn away<T>() -> Result<T, ControllerError> {
-    Err(ControllerError::Away("the controller is away".to_owned()))
-}
-
-/// A controller with the contents of some resources, by their digests.
-#[derive(Clone, Default)]
-struct Contents {
-    contents: BTreeMap<Digest, Result<&'static str, ControllerError>>,
-    fetched: Arc<AtomicUsize>,
-}
-
-impl Controller for Contents {
-    async fn register(&self, _: Register) -> Result<(), ControllerError> {
-        away()
-    }
-
-    async fn assignments(&self) -> Result<Answers<AgentAssignments>, ControllerError> {
-        away()
-    }
-
-    async fn watch(
-        &self,
-        _: ModelUuid,
-        _: Option<WatchPosition>,
-    ) -> Result<Answers<FrameLine>, ControllerError> {
-        away()
-    }
-
-    async fn commands(
-        &self,
-        _: ModelUuid,
-        _: Commands<RunnerCommand>,
-    ) -> Result<CommandResults<RunnerAnswer>, ControllerError> {
-        away()
-    }
-
-    async fn peers(&self, _model: ModelUuid) -> Result<BTreeMap<AgentName, AgentPlace>, ControllerError> {
-        Err(ControllerError::Away("no agents here".to_owned()))
-    }
-
-    async fn workload_log_part(
-        &self,
-        _: periapt_host_api::RequestId,
-        _: (periapt_host_api::workload_log::WorkloadLogPart, bytes::Bytes),
-    ) -> Result<(), ControllerError> {
-        away()
-    }
-
-    async fn secret(&self, _: ModelUuid, _: &UnitName, _: &SecretKey) -> Result<SecretData, ControllerError> {
-        away()
-    }
-
-    async fn resource(
-        &self,
-        _: ModelUuid,
-        _: &UnitName,
-        key: &ResourceKey,
-        file: &Path,
-    ) -> Result<(), ControllerError> {
-        self.fetched.fetch_add(1, Ordering::Relaxed);
-        // Other tasks run now. A concurrent request must wait for this download.
-        tokio::task::yield_now().await;
-        let content = self.contents.get(&key.digest).cloned().unwrap_or_else(away)?;
-        fs::write(file, content).map_err(|error| ControllerError::Away(error.to_string()))
-    }
-
-    async fn charm(&self, _: Digest, _: &Path) -> Result<(), ControllerError> {
-        away()
-    }
-
-    async fn program(&self, _digest: Digest, _file: &Path) -> Result<(), ControllerError> {
-        Err(ControllerError::Away("no program is served here".to_owned()))
-    }
-}
+use crate::keeper::{controller::ControllerError, directories::Directories, tests::fake::FakeController};
 
 struct Bench {
     data: tempfile::TempDir,
     directories: Arc<Directories>,
-    controller: Contents,
+    controller: FakeController,
 }
 
 impl Bench {
@@ -115,16 +24,18 @@ impl Bench {
         let data = tempfile::tempdir().unwrap();
         let directories = Arc::new(Directories::open(data.path()).unwrap());
         let contents = contents.iter().map(|content| (digest(content), Ok(*content))).collect();
-        Self { data, directories, controller: Contents { contents, ..Contents::default() } }
+        let mut controller = FakeController::without_models();
+        controller.contents = contents;
+        Self { data, directories, controller }
     }
 
-    fn resources(&self, model: u128) -> Resources<Contents> {
+    fn resources(&self, model: u128) -> Resources<FakeController> {
         let model = ModelUuid(uuid::Uuid::from_u128(model));
         Resources::new(self.controller.clone(), model, Arc::clone(&self.directories))
     }
 
     fn fetched(&self) -> usize {
-        self.controller.fetched.load(Ordering::Relaxed)
+        self.controller.fetched()
     }
 
     /// Returns the number of files below a directory of the agent.
@@ -158,7 +69,7 @@ fn key(content: &str) -> ResourceKey {
     ResourceKey { name: "data".parse().unwrap(), digest: digest(content) }
 }
 
-async fn read(resources: &Resources<Contents>, content: &str) -> Result<String, ControllerError> {
+async fn read(resources: &Resources<FakeController>, content: &str) -> Result<String, ControllerError> {
     let mut file = resources.obtain(&unit(), &key(content)).await?;
     let mut text = String::new();
     file.read_to_string(&mut text).unwrap();

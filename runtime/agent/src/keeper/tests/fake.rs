@@ -2,9 +2,12 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    io,
+    fs, io,
     path::Path,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -17,6 +20,8 @@ use periapt_host_api::{
     api::WatchPosition,
     command::{CommandResult, CommandResults, Commands},
     record::{CharmRef, UnitRecord},
+    resource::ResourceKey,
+    secret::{SecretData, SecretKey},
     status::{AgentStatus, Life, StatusInfo, WorkloadStatus},
     view::{ApplicationView, FrameLine, Leader, UnitView, ViewEntity},
 };
@@ -87,6 +92,16 @@ pub(crate) struct FakeController {
     pub(crate) held: Arc<watch::Sender<bool>>,
     /// The times at which a program was fetched, in vain.
     pub(crate) fetched_programs: Arc<Mutex<Vec<Instant>>>,
+    /// The archive of each charm.
+    pub(crate) archive: Arc<Mutex<Result<Vec<u8>, ControllerError>>>,
+    /// The contents of resources, by their digests. Each clone has contents of its own.
+    pub(crate) contents: BTreeMap<Digest, Result<&'static str, ControllerError>>,
+    /// The number of calls that fetched an archive or a content.
+    pub(crate) fetched: Arc<AtomicUsize>,
+}
+
+fn away<T>() -> Result<T, ControllerError> {
+    Err(ControllerError::Away("the controller is away".to_owned()))
 }
 
 /// Attaches, grants every claim, and accepts all other commands.
@@ -122,7 +137,15 @@ impl FakeController {
             answer: Arc::new(Mutex::new(Arc::new(obliging))),
             held: Arc::new(watch::Sender::new(false)),
             fetched_programs: Arc::default(),
+            archive: Arc::new(Mutex::new(away())),
+            contents: BTreeMap::new(),
+            fetched: Arc::default(),
         }
+    }
+
+    /// Returns the number of archives and contents that were fetched, in vain or not.
+    pub(crate) fn fetched(&self) -> usize {
+        self.fetched.load(Ordering::Relaxed)
     }
 
     /// Sets the function that answers calls.
@@ -179,24 +202,30 @@ impl Controller for FakeController {
     async fn secret(
         &self,
         _model: ModelUuid,
-        _unit: &periapt_host_api::UnitName,
-        _key: &periapt_host_api::secret::SecretKey,
-    ) -> Result<periapt_host_api::secret::SecretData, ControllerError> {
-        Err(ControllerError::Away("no secrets here".to_owned()))
+        _unit: &UnitName,
+        _key: &SecretKey,
+    ) -> Result<SecretData, ControllerError> {
+        away()
     }
 
     async fn resource(
         &self,
         _model: ModelUuid,
-        _unit: &periapt_host_api::UnitName,
-        _key: &periapt_host_api::resource::ResourceKey,
-        _file: &Path,
+        _unit: &UnitName,
+        key: &ResourceKey,
+        file: &Path,
     ) -> Result<(), ControllerError> {
-        Err(ControllerError::Away("no resources here".to_owned()))
+        self.fetched.fetch_add(1, Ordering::Relaxed);
+        // Other tasks run now. A concurrent request must wait for this download.
+        tokio::task::yield_now().await;
+        let content = self.contents.get(&key.digest).cloned().unwrap_or_else(away)?;
+        fs::write(file, content).map_err(|error| ControllerError::Away(error.to_string()))
     }
 
-    async fn charm(&self, _digest: Digest, _file: &Path) -> Result<(), ControllerError> {
-        Err(ControllerError::Away("no charms here".to_owned()))
+    async fn charm(&self, _digest: Digest, file: &Path) -> Result<(), ControllerError> {
+        self.fetched.fetch_add(1, Ordering::Relaxed);
+        let archive = self.archive.lock().clone()?;
+        fs::write(file, archive).map_err(|error| ControllerError::Away(error.to_string()))
     }
 
     async fn program(&self, _digest: Digest, _file: &Path) -> Result<(), ControllerError> {
