@@ -62,8 +62,8 @@ impl Guest for Workload {
                 std::process::abort();
             }
             "/headers" => {
-                let fields = Fields::new();
-                while fields.append("x-large", &[b'x'; 1 << 10]).is_ok() {}
+                let (fields, value) = (Fields::new(), vec![b'x'; 1 << 10]);
+                while fields.append("x-large", &value).is_ok() {}
                 let (body, stream) = begin(answer, 200, fields);
                 drop(stream);
                 let _ = OutgoingBody::finish(body, None);

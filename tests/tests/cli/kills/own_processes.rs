@@ -1,4 +1,4 @@
-//! The processes of the test's own agent, whoever is their parent by now.
+//! The processes of the test's own agent, with any parent.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

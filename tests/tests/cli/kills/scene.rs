@@ -86,7 +86,7 @@ impl Scene {
             // Helpers and what begins are gone a moment later.
             sleep(SETTLES_WITHIN);
             scene.usual = scene.counts()?;
-            let is_usual = |part, count| scene.usual.get(&part) == Some(&count);
+            let is_usual = |part: Part, count: usize| scene.usual.get(&part) == Some(&count);
             Ok(counts == scene.usual && is_usual(Part::Keeper, 1) && is_usual(Part::Workload, units))
         })?;
         Ok(scene)
@@ -156,7 +156,7 @@ impl Scene {
     /// Returns true if there are as many processes as before the first kill. A runner without work may have ended.
     pub(super) fn is_whole(&mut self) -> anyhow::Result<bool> {
         let counts = self.counts()?;
-        let of = |counts: &Counts, part| counts.get(&part).copied().unwrap_or_default();
+        let of = |counts: &Counts, part: Part| counts.get(&part).copied().unwrap_or_default();
         let same = [Part::Keeper, Part::Pod, Part::Workload]
             .into_iter()
             .all(|part| of(&counts, part) == of(&self.usual, part));
