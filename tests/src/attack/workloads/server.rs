@@ -3,12 +3,12 @@
 use std::{
     fs,
     io::{ErrorKind, Read as _, Write as _},
-    net::{Ipv4Addr, SocketAddr, TcpStream},
-    thread,
+    net::TcpStream,
+    path::Path,
     time::{Duration, Instant},
 };
 
-use anyhow::{Context as _, anyhow, bail};
+use anyhow::{Context as _, bail};
 
 use super::{
     super::row::{AttackRow, StoppedBy},
@@ -19,6 +19,10 @@ use super::{
 };
 use crate::packed_parts;
 
+mod answers;
+
+use answers::{AnswerEnd, ENDS_WITHIN, Seen, at_once, connect, get, seen};
+
 /// The server's port.
 const SERVER: u16 = 8098;
 
@@ -28,14 +32,8 @@ const CLIENTS: usize = 8;
 /// The connections that are to be held open.
 const HELD: usize = 2_000;
 
-/// The time in which a request has ended, on a machine that others use: it may wait 10 s and take 60 s.
-const ENDS_WITHIN: Duration = Duration::from_secs(180);
-
 /// The pause after which a peer that took nothing takes nothing more.
 const DEAF: Duration = Duration::from_secs(2);
-
-/// The bytes of an answer that are kept.
-const KEPT: usize = 4 << 10;
 
 /// The most bytes of a request's body, and of a response's, as the agent bounds them.
 const MAX_REQUEST: usize = 64 << 20;
@@ -49,6 +47,9 @@ const MAX_HEAD: usize = 64 << 10;
 
 /// The most memory of the server's process, in bytes: 512 MiB of all instances, and as much for code and connections.
 const MAX_MEMORY: u64 = 1 << 30;
+
+/// The words of a guest whose call has left its process for nowhere. A server that was reached would leave others.
+const REFUSALS: [&str; 3] = ["HttpRequestDenied", "HttpRequestUriInvalid", "refused: "];
 
 /// The most mebibytes of one instance.
 const MAX_INSTANCE: usize = 128;
@@ -111,101 +112,6 @@ impl ServerAttack {
             Self::Escapes => "wasm: escapes",
             Self::Storage => "wasm: its storage",
         }
-    }
-}
-
-/// The end of an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum AnswerEnd {
-    /// The connection was closed in order.
-    Closed,
-    /// The connection was reset.
-    Reset,
-    /// It has not ended in [`ENDS_WITHIN`].
-    None,
-}
-
-/// What a client saw of an answer.
-#[derive(Debug)]
-struct Seen {
-    /// The status; none if there was no answer.
-    status: Option<u16>,
-    /// The bytes that were read, head included.
-    read: usize,
-    /// The first of these.
-    text: String,
-    end: AnswerEnd,
-}
-
-impl Seen {
-    /// Returns true if the host ended the request, which did not succeed.
-    fn is_stopped(&self) -> bool {
-        self.end != AnswerEnd::None && self.status.is_none_or(|status| status >= 400)
-    }
-
-    fn body(&self) -> &str {
-        self.text.split_once("\r\n\r\n").map_or("", |(_, body)| body).trim()
-    }
-}
-
-fn connect() -> std::io::Result<TcpStream> {
-    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, SERVER));
-    TcpStream::connect_timeout(&address, ENDS_WITHIN)
-}
-
-/// Reads an answer to its end.
-fn seen(mut stream: &TcpStream) -> anyhow::Result<Seen> {
-    let began = Instant::now();
-    stream.set_read_timeout(Some(ENDS_WITHIN))?;
-    let (mut kept, mut read, mut piece) = (Vec::new(), 0, vec![0; 64 << 10]);
-    let end = loop {
-        if began.elapsed() > ENDS_WITHIN {
-            break AnswerEnd::None;
-        }
-        match stream.read(&mut piece) {
-            Ok(0) => break AnswerEnd::Closed,
-            Ok(length) => {
-                read += length;
-                kept.extend(piece.iter().take(length.min(KEPT.saturating_sub(kept.len()))));
-            }
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                break AnswerEnd::None;
-            }
-            Err(_) => break AnswerEnd::Reset,
-        }
-    };
-    let text = String::from_utf8_lossy(&kept).into_owned();
-    let status = text.strip_prefix("HTTP/1.1 ").and_then(|rest| rest.get(..3)?.parse().ok());
-    Ok(Seen { status, read, text, end })
-}
-
-fn get(path: &str) -> anyhow::Result<Seen> {
-    let mut stream = connect()?;
-    // A connection that was reset is seen when it is read.
-    let _ = write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
-    seen(&stream)
-}
-
-/// Lets so many clients do the same.
-fn at_once<T: Send>(clients: usize, each: impl Fn() -> anyhow::Result<T> + Sync) -> anyhow::Result<Vec<T>> {
-    let each = &each;
-    thread::scope(|scope| {
-        let threads: Vec<_> = (0..clients).map(|_| scope.spawn(each)).collect();
-        let ended = threads.into_iter().map(|thread| thread.join());
-        ended.map(|ended| ended.map_err(|_| anyhow!("a client panicked"))?).collect()
-    })
-}
-
-/// Returns the seconds of a time in words.
-fn seconds(time: Duration) -> String {
-    format!("{:.0} s", time.as_secs_f64())
-}
-
-/// Judges requests of which each is to be ended by the host.
-fn all_stopped(what: &str, began: Instant, answers: &[Seen]) -> StoppedBy {
-    match answers.iter().find(|answer| !answer.is_stopped()) {
-        None => StoppedBy::Bound(format!("{} {what} ended in {}", answers.len(), seconds(began.elapsed()))),
-        Some(other) => StoppedBy::Nobody(format!("{other:?}")),
     }
 }
 
@@ -329,7 +235,8 @@ impl AttackedAgent {
         let mut others = Vec::new();
         for target in &targets {
             let answer = get(&format!("/ask?{target}"))?;
-            if !answer.body().contains("HttpRequestDenied") {
+            let is_refused = REFUSALS.iter().any(|refusal| answer.body().contains(refusal));
+            if !is_refused {
                 others.push(format!("{target}: {answer:?}"));
             }
         }
@@ -357,8 +264,21 @@ impl AttackedAgent {
     }
 }
 
+/// Returns the seconds of a time in words.
+fn seconds(time: Duration) -> String {
+    format!("{:.0} s", time.as_secs_f64())
+}
+
+/// Judges requests of which each is to be ended by the host.
+fn all_stopped(what: &str, began: Instant, answers: &[Seen]) -> StoppedBy {
+    match answers.iter().find(|answer| !answer.is_stopped()) {
+        None => StoppedBy::Bound(format!("{} {what} ended in {}", answers.len(), seconds(began.elapsed()))),
+        Some(other) => StoppedBy::Nobody(format!("{other:?}")),
+    }
+}
+
 /// Returns the bytes of the first file of a name below a directory.
-fn written_below(directory: &std::path::Path, name: &str) -> anyhow::Result<Option<u64>> {
+fn written_below(directory: &Path, name: &str) -> anyhow::Result<Option<u64>> {
     let mut directories = vec![directory.to_owned()];
     while let Some(directory) = directories.pop() {
         for entry in fs::read_dir(directory).into_iter().flatten().flatten() {

@@ -191,7 +191,7 @@ impl Scene {
             unit.check(1 + self.pod_ends)?;
         }
         for unit in std::mem::take(&mut self.units) {
-            self.periapt.ok(["remove-application", unit.name, "--no-prompt", "--destroy-storage"])?;
+            self.periapt.ok(["remove-application", unit.name, "--no-prompt"])?;
         }
         let removed = self.until("all pods have ended with their units", |scene| {
             let counts = scene.counts()?;
