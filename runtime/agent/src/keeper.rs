@@ -39,6 +39,7 @@ mod compile;
 mod controller;
 mod directories;
 mod disk_space;
+mod firewall;
 mod follow;
 mod identity;
 mod images;
@@ -67,6 +68,7 @@ mod workload_logs;
 mod workloads;
 
 pub use directories::DirectoryError;
+pub use firewall::{FirewallError, TooManyRules, try_firewall};
 pub use identity::IdentityError;
 pub use leases_alone::LeaseKeeper;
 pub use probe::ControllerProbe;
@@ -76,6 +78,7 @@ use charms::Charms;
 use compile::CompileHelper;
 use controller::{Controller, ControllerError, HttpController};
 use directories::Directories;
+use firewall::Firewall;
 use follow::{Assignments, Follow};
 use identity::AgentIdentity;
 use ingress::IngressHost;
@@ -173,7 +176,7 @@ impl Handle {
 pub struct AgentService {
     options: Options,
     identity: AgentIdentity,
-    directories: Directories,
+    directories: Arc<Directories>,
     register: Register,
     /// The addresses on which the agent listens for units.
     listen_addresses: Vec<IpAddr>,
@@ -228,7 +231,7 @@ impl Options {
         Ok(AgentService {
             options: self,
             identity,
-            directories,
+            directories: Arc::new(directories),
             register,
             listen_addresses,
             engine,
@@ -253,6 +256,20 @@ impl AgentService {
     /// Runs until cancelled, until another program is chosen, or until the controller refuses the agent or does not know
     /// it any more. Then its runners have ended. Abandoned hooks run again with the next agent (U-13).
     pub async fn run(self, cancel: CancellationToken) -> Result<(), AgentError> {
+        let directories = Arc::clone(&self.directories);
+        let firewall = Firewall::new(&self.options, self.register.peer_port, &self.directories)?;
+        let ended = self.serve(firewall.clone(), cancel).await;
+        if let (Some(firewall), Err(AgentError::Identity(IdentityError::Removed(_)))) = (firewall, &ended) {
+            firewall.remove(&directories).await;
+        }
+        ended
+    }
+
+    async fn serve(
+        self,
+        firewall: Option<Arc<Firewall>>,
+        cancel: CancellationToken,
+    ) -> Result<(), AgentError> {
         process::keep_descriptors();
         process::forbid_core_dumps();
         process::allow_many_descriptors();
@@ -283,7 +300,7 @@ impl AgentService {
         let kept = self.identity.kept_addresses();
         let (client, name) = (joined.client.clone(), self.options.name.clone());
         let controller = HttpController::new(client, name, kept, Arc::clone(&refused));
-        let directories = Arc::new(self.directories);
+        let directories = self.directories;
         let api_addresses: Vec<String> = self.options.controllers.servers().collect();
         let ingress = IngressHost::new(self.listen_addresses, api_addresses.iter().map(String::as_str));
         let agents = self.identity.agent_tls(&joined)?;
@@ -296,6 +313,9 @@ impl AgentService {
             }
             None => None,
         };
+        if let Some(firewall) = &firewall {
+            beside.spawn(Arc::clone(firewall).run());
+        }
         // Earlier versions of the agent kept shared functions in this directory.
         if let Err(error) = temporary::remove(&directories.former_functions()) {
             tracing::warn!(%error, "unused compiled functions could not be deleted");
@@ -322,6 +342,7 @@ impl AgentService {
             pods,
             images,
             ingress,
+            firewall,
             own_addresses: self
                 .register
                 .addresses
@@ -518,6 +539,9 @@ impl<C: Controller> Keeper<C> {
             };
         }
         let models = self.models.keys().copied().collect();
+        if let Some(firewall) = &self.shared.firewall {
+            firewall.assign(&models);
+        }
         self.state.send_modify(|state| state.models = models);
     }
 

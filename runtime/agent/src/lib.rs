@@ -18,11 +18,12 @@ mod unpack;
 
 pub use helper::run_compile_helper;
 pub use keeper::{
-    AgentError, AgentService, AgentState, ControllerProbe, DirectoryError, Handle, IdentityError,
-    LeaseKeeper, try_containers,
+    AgentError, AgentService, AgentState, ControllerProbe, DirectoryError, FirewallError, Handle,
+    IdentityError, LeaseKeeper, TooManyRules, try_containers, try_firewall,
 };
 pub use options::{
-    ChildProgram, CompileLimits, ContainerDriver, HookCapacity, HostGaps, Options, PodDrivers, WorkloadDriver,
+    ChildProgram, CompileLimits, ContainerDriver, FirewallOptions, HookCapacity, HostGaps, Options,
+    PodDrivers, WorkloadDriver,
 };
 pub use protocol::LinkError;
 pub use runner::{RunnerError, run_runner};

@@ -48,6 +48,9 @@ periapt_telemetry::metrics! {
     connection_bytes: Counter = "periapt_agent_connection_bytes_total", "bytes",
         { direction: &["received", "sent"] },
         "Bytes that workloads received from these connections and from other units', and sent on them.";
+    firewall: Gauge = "periapt_agent_firewall", "tables", { state: &["written", "failed"] },
+        "The agent's rules in the host's firewall, with `--firewall nftables`: as the model has them, or as they were \
+         because they could not be written.";
     calls: Counter = "periapt_agent_calls_total", "calls",
         { outcome: &["connected", "refused", "too-many", "unanswered"] },
         "Calls of workloads on this host to other units, and of units on other hosts to those on this one: connected, \
@@ -196,6 +199,28 @@ impl ListenerState {
     }
 
     /// Records that the agent cannot listen, and will try again.
+    pub(crate) fn failed(&mut self) {
+        self.0.set(Some("failed"));
+    }
+}
+
+/// The state of the agent's rules in the host's firewall.
+#[derive(Debug)]
+pub(crate) struct FirewallState(StateShare);
+
+impl Default for FirewallState {
+    fn default() -> Self {
+        Self(StateShare::of(&metrics().firewall))
+    }
+}
+
+impl FirewallState {
+    /// Records that the rules are as the model has them.
+    pub(crate) fn written(&mut self) {
+        self.0.set(Some("written"));
+    }
+
+    /// Records that the rules could not be written, and that the agent will try again.
     pub(crate) fn failed(&mut self) {
         self.0.set(Some("failed"));
     }

@@ -10,7 +10,7 @@ use std::{
 };
 
 use periapt_client::Addresses;
-use periapt_host_api::{AgentName, TagName, agent::JoinText};
+use periapt_host_api::{AgentName, TagName, agent::JoinText, ports::PortRange};
 use periapt_program::Programs;
 
 use crate::host;
@@ -34,6 +34,8 @@ pub struct Options {
     /// The port on which the agent takes connections of other agents, if it runs workloads; 0 means any that is free, and none
     /// means 17072, or any other one if that is taken.
     pub peer_port: Option<u16>,
+    /// The rules of the host's firewall that the agent keeps; none: it touches no firewall.
+    pub firewall: Option<FirewallOptions>,
     /// The availability zone of the host; may be empty.
     pub availability_zone: String,
     /// The tags that `constraints` match to place units on the agent.
@@ -86,6 +88,14 @@ impl HookCapacity {
     pub fn of_this_host() -> Self {
         Self { memory: (host::memory() / 4 * 3).max(LEAST_MEMORY), ..Self::default() }
     }
+}
+
+/// The rules of the host's firewall that an agent keeps: the kernel drops packets to open ports of units unless the
+/// model's rules admit the sender.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FirewallOptions {
+    /// The ports that no rule is about, even if units open them: those of the host's own services.
+    pub untouched: BTreeSet<PortRange>,
 }
 
 /// The drivers of an agent's pods, by what runs in them. An agent runs nothing that it has no driver for.
@@ -181,6 +191,7 @@ impl Options {
             addresses: Vec::new(),
             listen_addresses: Vec::new(),
             peer_port: None,
+            firewall: None,
             availability_zone: String::new(),
             tags: BTreeSet::new(),
             program,

@@ -26,8 +26,10 @@ use crate::{
     workload_args::WorkloadArgs,
 };
 
+mod firewall;
 mod pod;
 
+use firewall::FirewallArgs;
 use pod::Pod;
 
 /// The variable with the join token.
@@ -134,6 +136,8 @@ pub(crate) struct Run {
     /// free. By default 17072, or any other one if that is taken. The agent tells the controller which one it is
     #[arg(long, value_name = "PORT", requires = "workloads")]
     peer_port: Option<u16>,
+    #[command(flatten)]
+    firewall: FirewallArgs,
     /// The format of the log, if not that of $PERIAPT_LOG_FORMAT or text
     #[arg(long, value_name = "FORMAT", value_enum)]
     log_format: Option<LogFormat>,
@@ -182,6 +186,7 @@ impl Run {
     async fn serve(self) -> Result<()> {
         give_back_what_is_freed(Resident::open());
         let pods = self.workloads.drivers()?;
+        let firewall = self.firewall.options()?;
         let data = match self.data {
             Some(data) => data,
             None => crate::data::DataDir::from_environment()?.path().join("agents").join(self.name.as_str()),
@@ -205,6 +210,7 @@ impl Run {
             addresses: self.addresses,
             listen_addresses: self.listen_addresses,
             peer_port: self.peer_port,
+            firewall,
             availability_zone: self.availability_zone,
             tags: self.tags.into_iter().collect(),
             storage_limit: self.storage_limit,

@@ -39,6 +39,24 @@ impl Subnet {
         Self { first: address, bits: width(address) }
     }
 
+    /// Returns the first address.
+    pub fn first(&self) -> IpAddr {
+        self.first
+    }
+
+    /// Returns the last address.
+    pub fn last(&self) -> IpAddr {
+        let rest = u32::from(width(self.first).saturating_sub(self.bits));
+        match self.first {
+            IpAddr::V4(first) => {
+                IpAddr::V4((first.to_bits() | !u32::MAX.checked_shl(rest).unwrap_or(0)).into())
+            }
+            IpAddr::V6(first) => {
+                IpAddr::V6((first.to_bits() | !u128::MAX.checked_shl(rest).unwrap_or(0)).into())
+            }
+        }
+    }
+
     /// Returns true if the subnet has an address.
     pub fn contains(&self, address: IpAddr) -> bool {
         self.first.is_ipv4() == address.is_ipv4() && masked(address, self.bits) == self.first

@@ -115,3 +115,17 @@ fn a_model_says_where_traffic_comes_from() {
     let info = network_info(host, &Spaces::default(), &egress, ALPHA);
     assert_eq!((info.egress_subnets.as_slice(), info.ingress_address()), (&egress[..], Some("10.0.0.5")));
 }
+
+#[test]
+fn a_subnet_has_a_first_and_a_last_address() {
+    for (text, first, last) in [
+        ("10.1.2.3/32", "10.1.2.3", "10.1.2.3"),
+        ("10.1.2.0/23", "10.1.2.0", "10.1.3.255"),
+        ("0.0.0.0/0", "0.0.0.0", "255.255.255.255"),
+        ("2001:db8::/127", "2001:db8::", "2001:db8::1"),
+        ("::/0", "::", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"),
+    ] {
+        let subnet: Subnet = text.parse().unwrap();
+        assert_eq!((subnet.first().to_string().as_str(), subnet.last().to_string().as_str()), (first, last));
+    }
+}

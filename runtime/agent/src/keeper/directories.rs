@@ -13,6 +13,7 @@
 //! | `images/owners/DIGEST` | the owners of an image's files, by the digest of its archive |
 //! | `storage/MODEL/NAME-NUMBER/` | storage of a model's units, which runners write |
 //! | `program`, `programs/DIGEST/periapt` | the note of the agent's own program, and programs that replaced the installed one |
+//! | `firewall` | the name of the table that the agent has in the host's firewall |
 //! | `pods/NUMBER/` | the files and sockets of a pod that runs, which go with it |
 //! | `incoming/` | unfinished fetches, extractions and compilations; emptied at each start |
 //!
@@ -176,6 +177,11 @@ impl Directories {
     /// Returns the directory of the files of pods that run.
     pub(crate) fn pods(&self) -> PathBuf {
         self.root.join("pods")
+    }
+
+    /// Returns the path of the note of the table in the host's firewall.
+    pub(crate) fn firewall_note(&self) -> PathBuf {
+        self.root.join("firewall")
     }
 
     /// Returns the directory of unfinished work.

@@ -21,6 +21,7 @@ use super::{
     charms::Charms,
     controller::{Controller, ControllerError},
     directories::Directories,
+    firewall::{Firewall, WantedPorts},
     follow::{Follow, Watch},
     images::Images,
     ingress::{Ingress, IngressHost},
@@ -64,6 +65,8 @@ pub(crate) struct Shared<C> {
     pub(crate) images: Option<Arc<Images>>,
     /// The addresses and bounds of listeners for units.
     pub(crate) ingress: Arc<IngressHost>,
+    /// The agent's part of the host's firewall, if it has one.
+    pub(crate) firewall: Option<Arc<Firewall>>,
     /// The addresses by which units on this host are told of each other.
     pub(crate) own_addresses: Vec<IpAddr>,
     /// The connections to other agents; none if this one runs no workloads.
@@ -101,6 +104,7 @@ pub(crate) struct ModelKeeper<C: Controller> {
     /// The calls of workloads, until something takes them.
     dials: Option<mpsc::Receiver<PodDial>>,
     ingress: Ingress,
+    ports: WantedPorts,
     /// The extent to which the last runner knows the workloads.
     workloads_told: WorkloadsKnown,
     incarnation: watch::Sender<Option<Incarnation>>,
@@ -147,6 +151,7 @@ impl<C: Controller> ModelKeeper<C> {
             neighbours: Arc::new(neighbours),
             dials: Some(dialled),
             ingress,
+            ports: WantedPorts::default(),
             workloads_told: WorkloadsKnown::default(),
             incarnation: watch::Sender::default(),
             watch,
@@ -234,6 +239,11 @@ impl<C: Controller> ModelKeeper<C> {
             self.ingress.have_pods(units);
         }
         self.ingress.observe(line);
+        if let Some(firewall) = &self.shared.firewall
+            && let Some(machines) = self.ports.observe(line)
+        {
+            firewall.observe(self.model, machines);
+        }
         self.neighbours.observe(line);
     }
 

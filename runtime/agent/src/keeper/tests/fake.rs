@@ -365,6 +365,7 @@ impl Scene {
             pods: Arc::new(pods),
             images: None,
             ingress: IngressHost::new([], []),
+            firewall: None,
             own_addresses: Vec::new(),
             peers: None,
             hook_capacity: HookCapacity::default(),

@@ -1,0 +1,287 @@
+//! The agent's table in the kernel. For each packet to this host it comes to one of:
+//!
+//! - not its business, and the packet goes on: it came by the loopback, it answers what this host began, or no unit has
+//!   its port open;
+//! - admitted, and the packet goes on: its sender may reach the port;
+//! - dropped.
+//!
+//! Of ICMP the table knows pings alone, if a unit has `icmp` open: errors and what finds neighbours always go on.
+
+use std::net::IpAddr;
+
+use periapt_host_api::{network::Subnet, ports::Transport};
+use periapt_netlink::{
+    ChainPlace, FilterExpression, FilterFamily, FilterRegister, FilterSet, FilterTable, FilterTransaction,
+    FilterVerdict, PacketHeader, SetField, SetInterval, ValueComparison,
+};
+
+use super::{
+    error::FirewallError,
+    rules::{FirewallRules, PortInterval},
+};
+
+/// The chains: the one that the kernel evaluates, and those for packets to governed ports and for pings.
+const INPUT: &str = "input";
+const PORTS: &str = "ports";
+const PINGS: &str = "pings";
+
+/// The sets: governed ports, and admitted senders with the ports that they may reach.
+const GOVERNED: &str = "governed";
+const ADMITTED_IPV4: &str = "admitted-ipv4";
+const ADMITTED_IPV6: &str = "admitted-ipv6";
+
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+
+/// The index of the loopback in each network.
+const LOOPBACK: u32 = 1;
+
+/// The direction of packets that answer.
+const REPLY: u8 = 1;
+
+/// The first register of rules' expressions.
+const FIRST: FilterRegister = FilterRegister::FIRST;
+
+/// A version of the Internet protocol.
+struct Version {
+    /// The number of its family.
+    family: u8,
+    /// The number of its ICMP, and the kind of a ping there.
+    icmp: u8,
+    ping: u8,
+    /// The place and the length of the sender's address.
+    sender: u32,
+    length: u32,
+    /// The set of admitted senders.
+    admitted: &'static str,
+    address: SetField,
+}
+
+const VERSIONS: [Version; 2] = [
+    Version {
+        family: 2,
+        icmp: 1,
+        ping: 8,
+        sender: 12,
+        length: 4,
+        admitted: ADMITTED_IPV4,
+        address: SetField::Ipv4Address,
+    },
+    Version {
+        family: 10,
+        icmp: 58,
+        ping: 128,
+        sender: 8,
+        length: 16,
+        admitted: ADMITTED_IPV6,
+        address: SetField::Ipv6Address,
+    },
+];
+
+/// The agent's table.
+#[derive(Debug)]
+pub(super) struct HostTable {
+    name: String,
+    state: TableState,
+}
+
+#[derive(Debug)]
+enum TableState {
+    /// It is as an agent before left it, if it is there.
+    Unknown,
+    /// It has these rules.
+    Holds(FirewallRules),
+    /// It is deleted for good.
+    Removed,
+}
+
+impl HostTable {
+    /// Names a table, of which nothing is read.
+    pub(super) fn new(name: String) -> Self {
+        Self { name, state: TableState::Unknown }
+    }
+
+    /// Has the table hold these rules, and nothing else. Without rules there is no table.
+    pub(super) fn hold(&mut self, rules: FirewallRules) -> Result<(), FirewallError> {
+        let table = table(&self.name);
+        match &self.state {
+            TableState::Removed => return Ok(()),
+            TableState::Holds(present) if *present == rules && (rules.is_empty() || table.exists()?) => {
+                return Ok(());
+            }
+            TableState::Holds(present) if *present == rules => {
+                tracing::warn!(
+                    table = self.name,
+                    "another program deleted the agent's rules from the host's firewall"
+                );
+            }
+            TableState::Holds(_) | TableState::Unknown => {}
+        }
+        replacement(table, &rules).commit()?;
+        let (governed, admitted) = (rules.governed.len(), rules.admitted.len());
+        tracing::info!(table = self.name, governed, admitted, "the host's firewall has the agent's rules");
+        self.state = TableState::Holds(rules);
+        Ok(())
+    }
+
+    /// Deletes the table for good, if it is there.
+    pub(super) fn remove(&mut self) -> Result<(), FirewallError> {
+        self.state = TableState::Removed;
+        let mut transaction = FilterTransaction::default();
+        transaction.delete_table_if_any(table(&self.name));
+        Ok(transaction.commit()?)
+    }
+}
+
+/// Makes a table with rules of each kind and deletes it in one transaction, which shows whether this process and the
+/// kernel can. No packet meets it.
+///
+/// # Errors
+/// They cannot.
+pub fn try_firewall() -> Result<(), FirewallError> {
+    let name = format!("periapt-trial-{}", std::process::id());
+    let rules = FirewallRules {
+        governed: vec![PortInterval { transport: Transport::Tcp, first: 1, last: 2 }],
+        pings: Some(Subnet::EVERYWHERE.to_vec()),
+        ..FirewallRules::default()
+    };
+    let mut transaction = replacement(table(&name), &rules);
+    transaction.delete_table(table(&name));
+    Ok(transaction.commit()?)
+}
+
+fn table(name: &str) -> FilterTable<'_> {
+    FilterTable { family: FilterFamily::Inet, name }
+}
+
+/// Returns the transaction after which a table has these rules, whatever it had before.
+fn replacement(table: FilterTable<'_>, rules: &FirewallRules) -> FilterTransaction {
+    let mut transaction = FilterTransaction::default();
+    transaction.delete_table_if_any(table);
+    if rules.is_empty() {
+        return transaction;
+    }
+    transaction.create_table(table);
+    add_sets(&mut transaction, table, rules);
+    transaction.create_base_chain(table, INPUT, ChainPlace::Input);
+    let from_loopback = vec![FilterExpression::interface(FIRST), equal(&LOOPBACK.to_ne_bytes()), accept()];
+    transaction.add_rule(table, INPUT, from_loopback);
+    if rules.pings.is_some() {
+        add_pings(&mut transaction, table);
+    }
+    add_ports(&mut transaction, table);
+    transaction
+}
+
+fn add_sets(transaction: &mut FilterTransaction, table: FilterTable<'_>, rules: &FirewallRules) {
+    let governed: Vec<_> = rules.governed.iter().map(|interval| element(*interval, None)).collect();
+    let set = FilterSet { name: GOVERNED, fields: &[SetField::Protocol, SetField::Port] };
+    transaction.create_set(table, set, &governed);
+    for Version { icmp, admitted, address, .. } in &VERSIONS {
+        let is_of_version = |subnet: &Subnet| subnet.first().is_ipv4() == (*address == SetField::Ipv4Address);
+        let ports = rules.admitted.iter().filter(|(_, subnet)| is_of_version(subnet));
+        let ports = ports.map(|(interval, subnet)| element(*interval, Some(subnet)));
+        // Pings are senders of ICMP to the port 0, which it has not.
+        let pings = rules.pings.iter().flatten().filter(|subnet| is_of_version(subnet));
+        let pings = pings.map(|subnet| joined(Some(subnet), *icmp, (0, 0)));
+        let elements: Vec<_> = ports.chain(pings).collect();
+        let fields = [*address, SetField::Protocol, SetField::Port];
+        transaction.create_set(table, FilterSet { name: admitted, fields: &fields }, &elements);
+    }
+}
+
+/// Adds the rules for packets to governed ports.
+fn add_ports(transaction: &mut FilterTransaction, table: FilterTable<'_>) {
+    transaction.create_chain(table, PORTS);
+    let to_governed = vec![
+        FilterExpression::protocol(FIRST),
+        port(FIRST.after(1)),
+        FilterExpression::is_in(GOVERNED, FIRST),
+        FilterExpression::verdict(FilterVerdict::Jump(PORTS)),
+    ];
+    transaction.add_rule(table, INPUT, to_governed);
+    // This host may have begun a connection from a port that a unit has open.
+    let answers = vec![FilterExpression::direction(FIRST), equal(&[REPLY]), accept()];
+    transaction.add_rule(table, PORTS, answers);
+    for version in &VERSIONS {
+        transaction.add_rule(table, PORTS, version.admits(port));
+    }
+    transaction.add_rule(table, PORTS, vec![FilterExpression::verdict(FilterVerdict::Drop)]);
+}
+
+/// Adds the rules for pings.
+fn add_pings(transaction: &mut FilterTransaction, table: FilterTable<'_>) {
+    transaction.create_chain(table, PINGS);
+    for version in &VERSIONS {
+        let pings = vec![
+            FilterExpression::family(FIRST),
+            equal(&[version.family]),
+            FilterExpression::protocol(FIRST),
+            equal(&[version.icmp]),
+            FilterExpression::payload(PacketHeader::Transport, 0, 1, FIRST),
+            equal(&[version.ping]),
+            FilterExpression::verdict(FilterVerdict::Jump(PINGS)),
+        ];
+        transaction.add_rule(table, INPUT, pings);
+        let no_port = |into| FilterExpression::value(&0_u16.to_be_bytes(), into);
+        transaction.add_rule(table, PINGS, version.admits(no_port));
+    }
+    transaction.add_rule(table, PINGS, vec![FilterExpression::verdict(FilterVerdict::Drop)]);
+}
+
+impl Version {
+    /// Returns the rule that accepts packets of admitted senders, to the port that an expression loads.
+    fn admits(&self, port: impl Fn(FilterRegister) -> FilterExpression) -> Vec<FilterExpression> {
+        let words = self.length / 4;
+        vec![
+            FilterExpression::family(FIRST),
+            equal(&[self.family]),
+            FilterExpression::payload(PacketHeader::Network, self.sender, self.length, FIRST),
+            FilterExpression::protocol(FIRST.after(words)),
+            port(FIRST.after(words + 1)),
+            FilterExpression::is_in(self.admitted, FIRST),
+            accept(),
+        ]
+    }
+}
+
+/// Loads the port that a packet of TCP or UDP is for. Other protocols have other bytes there, and no elements in sets.
+fn port(into: FilterRegister) -> FilterExpression {
+    FilterExpression::payload(PacketHeader::Transport, 2, 2, into)
+}
+
+fn equal(value: &[u8]) -> FilterExpression {
+    FilterExpression::compare(FIRST, ValueComparison::Equal, value)
+}
+
+fn accept() -> FilterExpression {
+    FilterExpression::verdict(FilterVerdict::Accept)
+}
+
+/// Returns an interval as an element of a set, with senders or without.
+fn element(PortInterval { transport, first, last }: PortInterval, from: Option<&Subnet>) -> SetInterval {
+    let protocol = match transport {
+        Transport::Tcp => TCP,
+        Transport::Udp => UDP,
+    };
+    joined(from, protocol, (first, last))
+}
+
+fn joined(from: Option<&Subnet>, protocol: u8, (first, last): (u16, u16)) -> SetInterval {
+    let senders = from.map(|subnet| (octets(subnet.first()), octets(subnet.last())));
+    let (protocol, first, last) = ([protocol], first.to_be_bytes(), last.to_be_bytes());
+    let mut fields: Vec<(&[u8], &[u8])> = Vec::new();
+    fields.extend(senders.as_ref().map(|(first, last)| (first.as_slice(), last.as_slice())));
+    fields.extend([(&protocol[..], &protocol[..]), (&first[..], &last[..])]);
+    SetInterval::new(&fields)
+}
+
+fn octets(address: IpAddr) -> Vec<u8> {
+    match address {
+        IpAddr::V4(address) => address.octets().to_vec(),
+        IpAddr::V6(address) => address.octets().to_vec(),
+    }
+}
+
+#[cfg(test)]
+mod tests;
