@@ -20,6 +20,15 @@ pub(crate) enum Format {
     Yaml,
 }
 
+/// The formats of a log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// For people
+    Text,
+    /// A JSON object per line
+    Json,
+}
+
 /// The format and the destination of a listing.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct OutputArgs {

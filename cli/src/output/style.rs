@@ -38,7 +38,13 @@ pub(crate) enum TextStyle {
     Bad,
     /// Text of little interest.
     Faint,
+    /// The name of one of several sources, by its number.
+    Source(usize),
 }
+
+/// The colours that tell sources apart. None of them means that something is wrong.
+const SOURCES: [AnsiColor; 5] =
+    [AnsiColor::Cyan, AnsiColor::Magenta, AnsiColor::Blue, AnsiColor::BrightCyan, AnsiColor::BrightMagenta];
 
 /// Returns the tone of a status word of a unit, an application, an agent or a machine.
 pub(crate) fn style_of_status(word: &str) -> TextStyle {
@@ -60,6 +66,10 @@ pub(super) fn styled(text: &str, style: TextStyle) -> String {
         TextStyle::Busy => AnsiColor::Yellow.on_default(),
         TextStyle::Bad => AnsiColor::Red.on_default(),
         TextStyle::Faint => Style::new().dimmed(),
+        TextStyle::Source(number) => match SOURCES.get(number % SOURCES.len()) {
+            Some(color) => color.on_default(),
+            None => return text.to_owned(),
+        },
     };
     match text.is_empty() {
         true => String::new(),

@@ -34,22 +34,41 @@ impl FromStr for ContainerRef {
 impl ContainerRef {
     /// Returns the container: the one that is named, or the unit's only one.
     pub(crate) async fn container(&self, model: &Model) -> Result<ContainerName> {
-        if let Some(container) = &self.container {
-            return Ok(container.clone());
+        let (unit, containers) = (&self.unit, self.containers(model).await?);
+        match containers.as_slice() {
+            [only] => Ok(only.clone()),
+            [first, ..] => {
+                Err(Failure::new(format!("unit {unit} has several containers: {}", listed(&containers)))
+                    .with_hint(format!("name one of them, as in {unit}:{first}")))
+            }
+            [] => Err(none(unit)),
         }
+    }
+
+    /// Returns the container that is named, or all of the unit.
+    pub(crate) async fn containers(&self, model: &Model) -> Result<Vec<ContainerName>> {
         let unit = &self.unit;
         let details = model.client().unit(&model.selector, unit).await?;
-        let names: Vec<_> = details.containers.into_keys().collect();
-        match names.as_slice() {
-            [only] => Ok(only.clone()),
-            [] => Err(Failure::new(format!("unit {unit} has no containers: its charm declares none"))),
-            [first, ..] => {
-                let all = names.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-                Err(Failure::new(format!("unit {unit} has several containers: {all}"))
-                    .with_hint(format!("name one of them, as in {unit}:{first}")))
+        let known: Vec<_> = details.containers.into_keys().collect();
+        match &self.container {
+            _ if known.is_empty() => Err(none(unit)),
+            None => Ok(known),
+            Some(named) if known.contains(named) => Ok(vec![named.clone()]),
+            Some(named) => {
+                let text =
+                    format!("unit {unit} has no container {:?}: it has {}", named.as_str(), listed(&known));
+                Err(Failure::new(text))
             }
         }
     }
+}
+
+fn none(unit: &UnitName) -> Failure {
+    Failure::new(format!("unit {unit} has no containers: its charm declares none"))
+}
+
+fn listed(names: &[ContainerName]) -> String {
+    names.iter().map(ContainerName::as_str).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

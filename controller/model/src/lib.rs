@@ -77,7 +77,7 @@ pub use status::shown::{shown_application_status, shown_statuses};
 pub use status::summary::{agent_summaries, model_summary};
 pub use status::{StatusContext, full_status};
 pub use storage::status::combined_storage;
-pub use unit::workloads::status::shown_workloads;
+pub use unit::workloads::status::{check_container, shown_workloads};
 pub use user::external::user_at_issuer;
 pub use user::read::{model_users, sessions, user_details, users};
 pub use user::session::{authenticate, may_register, wrong_password, wrong_registration};

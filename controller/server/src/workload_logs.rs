@@ -36,6 +36,9 @@ const TAKEN_WITHIN: Duration = Duration::from_secs(20);
 const HEAD_END: &[u8] = b"\r\n\r\n";
 const MAX_HEAD: usize = 8 << 10;
 
+/// The most bytes of a refusal: one sentence as JSON.
+const MAX_REFUSAL: usize = 8 << 10;
+
 /// The refusal of a pod.
 #[derive(Deserialize)]
 struct PodRefused {
@@ -158,10 +161,28 @@ impl WorkloadLog {
         if head.as_ref().split(|byte| *byte == b' ').nth(1) == Some(b"200".as_slice()) {
             return Ok(answer.freeze());
         }
-        let refused: Option<PodRefused> = serde_json::from_slice(&answer).ok();
-        let message =
-            refused.map_or_else(String::new, |refused| excerpt::of_message(&refused.result.message));
+        let status = head.as_ref().split(|byte| *byte == b'\r').next().unwrap_or_default();
+        let status = String::from_utf8_lossy(status).into_owned();
+        let message = self.reason(agent, answer).await.unwrap_or(status);
+        let message = excerpt::of_message(&message);
         Err(Refusal::bad_request(format!("the container's Pebble refuses: {message}")))
+    }
+
+    /// Reads a pod's refusal, of which `content` is the beginning, to its end, and returns its reason; none if it has none
+    /// that can be read.
+    async fn reason(&mut self, agent: &AgentName, mut content: BytesMut) -> Option<String> {
+        let rest = async {
+            while content.len() <= MAX_REFUSAL {
+                match self.first(agent).await {
+                    Ok(Some(bytes)) => content.extend_from_slice(&bytes),
+                    // What came until then may have the reason.
+                    Ok(None) | Err(_) => break,
+                }
+            }
+        };
+        let _ = timeout(ANSWERED_WITHIN, rest).await;
+        let refused: PodRefused = serde_json::from_slice(&content).ok()?;
+        Some(refused.result.message)
     }
 
     async fn first(&mut self, agent: &AgentName) -> Result<Option<Bytes>, Refusal> {
@@ -251,11 +272,20 @@ mod tests {
         };
         let failed = (WorkloadLogPart::Failed, Bytes::from_static(b"nobody listens"));
         assert!(answered(vec![failed]).await.contains("nobody listens"));
-        let refused = "HTTP/1.0 400 Bad Request\r\n\r\n{\"result\":{\"message\":\"n must be a number\"}}";
-        assert!(answered(vec![data(refused)]).await.contains("n must be a number"));
+        let end = || (WorkloadLogPart::End, Bytes::new());
+        let (head, body) =
+            ("HTTP/1.0 400 Bad Request\r\n\r\n", "{\"result\":{\"message\":\"n must be a number\"}}");
+        let (one, two) = body.split_at(20);
+        for parts in [vec![head, body], vec![head, one, two]] {
+            let parts = parts.into_iter().map(data).chain([end()]).collect();
+            assert!(answered(parts).await.contains("n must be a number"));
+        }
+        assert!(answered(vec![data(head), data(one), end()]).await.ends_with("HTTP/1.0 400 Bad Request"));
+        let flood = (WorkloadLogPart::Data, Bytes::from(vec![b'x'; MAX_REFUSAL + 1]));
+        assert!(answered(vec![data(head), flood]).await.ends_with("HTTP/1.0 400 Bad Request"));
         let endless = (WorkloadLogPart::Data, Bytes::from(vec![b'x'; MAX_HEAD + 1]));
         assert!(answered(vec![endless]).await.contains("no end"));
-        let cut = vec![data("HTTP/1.0 2"), (WorkloadLogPart::End, Bytes::new())];
+        let cut = vec![data("HTTP/1.0 2"), end()];
         assert!(answered(cut).await.contains("has ended"));
     }
 

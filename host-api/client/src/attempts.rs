@@ -18,6 +18,9 @@ pub(crate) enum Repeat {
     Never,
     /// It is sent again: it has an id, by which the controller carries it out once.
     ById,
+    /// As with `Never`. It opens a stream beside others; if there are too many of them, that is told at once: another
+    /// attempt would wait for their readers.
+    BesideOthers,
 }
 
 /// The attempts of one call.
@@ -71,12 +74,13 @@ impl Attempts {
             let (retry, until) = (Retry::new(self.unanswered_within), Instant::now() + LONGEST_REPEAT);
             self.doubt = Some(Doubt { error: error.clone(), retry, until });
         }
+        let is_busy = self.waits_after(&error);
         let goes_on = match &mut self.doubt {
             Some(doubt) if Instant::now() >= doubt.until => false,
-            Some(_) if is_busy(&error) => self.busy.next(asked).await,
+            Some(_) if is_busy => self.busy.next(asked).await,
             // Whatever is temporary now says nothing about the earlier attempt.
             Some(doubt) => error.is_temporary() && doubt.retry.next(asked).await,
-            None => is_busy(&error) && self.busy.next(asked).await,
+            None => is_busy && self.busy.next(asked).await,
         };
         if !goes_on {
             return Err(self.outcome(error));
@@ -92,6 +96,16 @@ impl Attempts {
             }
         }
         Ok(())
+    }
+
+    /// Returns true if the controller refused the call because it is busy, so that the call had no effect and may soon be
+    /// taken.
+    fn waits_after(&self, error: &ClientError) -> bool {
+        error.refusal().is_some_and(|refusal| match refusal.code {
+            ErrorCode::TryAgain => true,
+            ErrorCode::TooManyRequests => self.repeat != Repeat::BesideOthers,
+            _ => false,
+        })
     }
 
     /// Returns the results of the last attempt as the caller is told them. While an earlier attempt may have been carried
@@ -131,12 +145,6 @@ fn has_unknown_outcome(error: &ClientError) -> bool {
         ClientError::Refused(refusal) => refusal.code == ErrorCode::OutcomeUnknown,
         _ => false,
     }
-}
-
-/// Returns true if the controller refused the call because it is busy, so that the call had no effect.
-fn is_busy(error: &ClientError) -> bool {
-    use ErrorCode::{TooManyRequests, TryAgain};
-    error.refusal().is_some_and(|refusal| matches!(refusal.code, TooManyRequests | TryAgain))
 }
 
 /// Returns the refusal of a command whose outcome is not known. In doubt, no temporary refusal tells it.
@@ -203,5 +211,17 @@ mod tests {
         attempts.again(silent, None).await.unwrap_err();
         let told = [Some(ErrorCode::OutcomeUnknown), Some(ErrorCode::NotFound), None];
         assert_eq!(codes(attempts.told(results())), told);
+    }
+    #[tokio::test(start_paused = true)]
+    async fn one_stream_too_many_is_told_at_once() {
+        let options =
+            Options::new("https://a:1", Identity::Local).with_busy_retry_timeout(Duration::from_secs(60));
+        let again = async |repeat, code| {
+            let error = ClientError::Refused(Refusal::new(code, "the request had no effect"));
+            Attempts::new(&options, repeat).again(error, None).await.is_ok()
+        };
+        assert!(again(Repeat::Never, ErrorCode::TooManyRequests).await);
+        assert!(again(Repeat::BesideOthers, ErrorCode::TryAgain).await);
+        assert!(!again(Repeat::BesideOthers, ErrorCode::TooManyRequests).await);
     }
 }

@@ -126,6 +126,12 @@ impl<'a> Call<'a> {
         self
     }
 
+    /// Has the call end at once if the controller has too many streams of this kind.
+    pub(crate) fn beside_others(mut self) -> Self {
+        self.repeat = Repeat::BesideOthers;
+        self
+    }
+
     /// Sends the request and reads the response as one value.
     pub(crate) async fn value<T: DeserializeOwned>(self) -> Result<T> {
         self.settle(&mut self.attempts()).await

@@ -1,16 +1,21 @@
 //! `debug-log`: the log of units, agents and the controller.
 
+mod workloads;
+
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
-use futures_util::StreamExt as _;
+use clap::Args;
 use periapt_host_api::logs::{LogLevel, LogLine, LogQuery};
 
 use crate::{
     commands::Verb,
     context::{Context, Model, ModelArg},
     error::{Failure, Result},
-    output::{Sink, Text, TextStyle, continued, is_watched, one_line, to_json},
+    follow::{
+        merge::{LineMerge, Merged, StreamEnd},
+        workload_logs::note_end,
+    },
+    output::{LogFormat, Sink, Text, TextStyle, continued, is_watched, one_line, to_json},
     parse::ParseError,
 };
 
@@ -18,12 +23,20 @@ use crate::{
 ///
 /// Shows the newest lines, and on a terminal new ones as they come. Entities are named as in the log
 /// (unit-mysql-0), as units (mysql/0), as applications (mysql) or as machines (0), with * for anything.
+///
+/// With --workloads, the output of containers' services is shown among the lines of the log, in order of time, as lines of
+/// the unit's entity with the module workload.CONTAINER.SERVICE and the level INFO. The controller keeps none of it: it is
+/// read from the units' agents, as by `logs`, and needs write access. At most 64 units and 64 containers are read, and at
+/// most 16 containers of one agent: --include and --include-module choose them. -n counts the lines of the log and those
+/// of each container.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   periapt debug-log
   periapt debug-log --replay --no-tail
-  periapt debug-log -n 100 --include mysql --level WARNING")]
+  periapt debug-log -n 100 --include mysql --level WARNING
+  periapt debug-log --workloads --include web/0
+  periapt debug-log --workloads --include web --include-module workload.nginx --tail")]
 pub(crate) struct DebugLog {
     /// Follow with new lines as they come
     #[arg(long, conflicts_with = "no_tail")]
@@ -55,6 +68,9 @@ pub(crate) struct DebugLog {
     /// Only lines this important or more
     #[arg(short, long, value_parser = level)]
     level: Option<LogLevel>,
+    /// Show the output of containers' services, too
+    #[arg(long, conflicts_with = "limit")]
+    workloads: bool,
     /// Show dates, too
     #[arg(long)]
     date: bool,
@@ -66,21 +82,12 @@ pub(crate) struct DebugLog {
     utc: bool,
     /// Output format
     #[arg(long, value_enum, default_value = "text")]
-    format: Format,
+    format: LogFormat,
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
     model: ModelArg,
-}
-
-/// The formats of a log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// For people
-    Text,
-    /// A JSON object per line
-    Json,
 }
 
 impl Verb for DebugLog {
@@ -101,25 +108,43 @@ impl Verb for DebugLog {
             exclude_module: self.exclude_module.clone(),
             level: self.level,
         };
-        let mut lines = model.client().logs(&model.selector, &query).await?;
+        let mut sources = vec![model.client().logs(&model.selector, &query).await?];
+        let (targets, read) = match self.workloads {
+            true => workloads::open(&model, &query).await?,
+            false => (Vec::new(), workloads::ReadTargets::All),
+        };
+        let (targets, streams): (Vec<_>, Vec<_>) = targets.into_iter().unzip();
+        sources.extend(streams);
+        let end = if follow { StreamEnd::Never } else { StreamEnd::AfterPresentLines };
+        let mut lines = LineMerge::of(sources, end);
         let mut sink = Sink::new(self.output.as_deref(), context.color)?;
         let mut left = limit.map_or(u64::MAX, u64::from);
         while left > 0 {
-            let Some(line) = lines.next().await else {
-                if follow {
-                    return Err(why_ended(&model).await);
+            let line = match lines.next().await {
+                None => break,
+                Some(Merged::Line(_, line)) => line,
+                Some(Merged::End(index, end)) => {
+                    end?;
+                    match index.checked_sub(1) {
+                        None if follow => return Err(why_ended(&model).await),
+                        Some(workload) if follow => targets.get(workload).into_iter().for_each(note_end),
+                        _ => {}
+                    }
+                    continue;
                 }
-                break;
             };
-            let line = line?;
+            // The controller has applied the query to its own lines.
+            if !query.admits(&line) {
+                continue;
+            }
             let text = match self.format {
-                Format::Text => self.text(&line),
-                Format::Json => to_json(&line)?,
+                LogFormat::Text => self.text(&line),
+                LogFormat::Json => to_json(&line)?,
             };
             sink.write(&text)?;
             left -= 1;
         }
-        Ok(())
+        read.result()
     }
 }
 

@@ -2,30 +2,31 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
-use futures_util::StreamExt as _;
-use periapt_client::NdJson;
-use periapt_host_api::{
-    ErrorCode, Timestamp,
-    workload_log::{WorkloadLogLine, WorkloadLogQuery},
-};
+use clap::Args;
+use periapt_host_api::{ContainerName, Timestamp, workload_log::WorkloadLogLine};
+use serde::Serialize;
 
 use crate::{
     commands::Verb,
     context::{Context, Model, ModelArg},
     error::{Failure, Result},
-    output::{Sink, Text, continued, one_line, to_json},
+    follow::{
+        merge::{LineMerge, Merged, StreamEnd},
+        workload_logs::{LogTarget, OpenedOutput, OutputLine, WantedOutput, note_end},
+    },
+    output::{LogFormat, Sink, Text, TextStyle, continued, one_line, to_json},
     parse::container::ContainerRef,
 };
 
 /// The number of newest lines that are shown.
 const LINES: u32 = 30;
 
-/// Show what the services of a unit's container write
+/// Show what the services of a unit's containers write
 ///
-/// The container's Pebble keeps the newest output of each service, 100 KiB at most, for as long as the container runs. It
-/// is read by the unit's agent, beside all hooks: a unit whose hook runs or has failed has logs, too. It needs write
-/// access to the model, as `exec` does.
+/// Without the name of a container, all containers of the unit are shown, in order of time; each line begins with its
+/// container if there are several. A container's Pebble keeps the newest output of each service, 100 KiB at most, for as
+/// long as the container runs. It is read by the unit's agent, beside all hooks: a unit whose hook runs or has failed has
+/// logs, too. It needs write access to the model, as `exec` does.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -34,13 +35,13 @@ Examples:
   periapt logs web/0:nginx access --follow
   periapt logs web/0 --format json")]
 pub(crate) struct Logs {
-    /// The unit, and its container if it has several
+    /// The unit, and one of its containers if not all are meant
     #[arg(value_name = "UNIT[:CONTAINER]")]
     container: ContainerRef,
     /// Only lines of these services
     #[arg(value_name = "SERVICE")]
     services: Vec<String>,
-    /// The number of newest lines to show; all shows all that are kept
+    /// The number of newest lines of each container to show; all shows all that are kept
     #[arg(short = 'n', long, value_name = "COUNT", value_parser = tail, default_value_t = Tail::Lines(LINES))]
     tail: Tail,
     /// Go on with new lines as they come
@@ -48,7 +49,7 @@ pub(crate) struct Logs {
     follow: bool,
     /// Output format
     #[arg(long, value_enum, default_value = "text")]
-    format: Format,
+    format: LogFormat,
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -72,20 +73,73 @@ impl std::fmt::Display for Tail {
     }
 }
 
-/// The formats of a log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// For people
-    Text,
-    /// A JSON object per line
-    Json,
+/// A line as an object.
+#[derive(Debug, Serialize)]
+struct ShownLine<'a> {
+    time: &'a str,
+    container: &'a ContainerName,
+    service: &'a str,
+    message: &'a str,
+}
+
+impl<'a> ShownLine<'a> {
+    fn of(container: &'a ContainerName, line: &'a WorkloadLogLine) -> Self {
+        let WorkloadLogLine { time, service, message } = line;
+        Self { time, container, service, message }
+    }
 }
 
 impl Verb for Logs {
     async fn run(self, context: &Context) -> Result<()> {
         let model = context.model(&self.model)?;
-        let query = WorkloadLogQuery {
-            container: self.container.container(&model).await?,
+        let opened = self.open(&model).await?.with_any()?;
+        opened.note_failed();
+        let OpenedOutput { streams, failed } = opened;
+        let has_several = streams.len() + failed.len() > 1;
+        let (targets, streams): (Vec<LogTarget>, Vec<_>) = streams.into_iter().unzip();
+        let end = if self.follow { StreamEnd::Never } else { StreamEnd::AfterPresentLines };
+        let mut lines = LineMerge::of(streams, end);
+        let mut sink = Sink::new(self.output.as_deref(), context.color)?;
+        while let Some(next) = lines.next().await {
+            match next {
+                Merged::Line(index, OutputLine { line, .. }) => {
+                    let Some(LogTarget { container, .. }) = targets.get(index) else { continue };
+                    let shown = match self.format {
+                        LogFormat::Json => to_json(&ShownLine::of(container, &line))?,
+                        LogFormat::Text if has_several => prefixed(index, container, &line),
+                        LogFormat::Text => text(&line).into(),
+                    };
+                    sink.write(shown)?;
+                }
+                Merged::End(index, end) => {
+                    end?;
+                    if let Some(target) = targets.get(index).filter(|_| self.follow && has_several) {
+                        note_end(target);
+                    }
+                }
+            }
+        }
+        if self.follow {
+            let text = match has_several {
+                true => "all containers have ended the streams of their logs",
+                false => "the container has ended the stream of its logs",
+            };
+            return Err(
+                Failure::new(text).with_hint("the same command begins it again, once the container runs")
+            );
+        }
+        match failed.is_empty() {
+            true => Ok(()),
+            false => Err(Failure::new("the logs of some containers are not shown")),
+        }
+    }
+}
+
+impl Logs {
+    async fn open(&self, model: &Model) -> Result<OpenedOutput> {
+        let containers = self.container.containers(model).await?;
+        let target = |container| LogTarget { unit: self.container.unit.clone(), container };
+        let wanted = WantedOutput {
             services: self.services.clone(),
             tail: match self.tail {
                 Tail::All => None,
@@ -93,49 +147,23 @@ impl Verb for Logs {
             },
             follow: self.follow,
         };
-        let mut lines = self.open(&model, &query).await?;
-        let mut sink = Sink::new(self.output.as_deref(), context.color)?;
-        while let Some(line) = lines.next().await {
-            let line = line?;
-            let text = match self.format {
-                Format::Text => text(&line),
-                Format::Json => to_json(&line)?,
-            };
-            sink.write(&text)?;
-        }
-        match self.follow {
-            true => Err(Failure::new("the container has ended the stream of its logs")
-                .with_hint("the same command begins it again, once the container runs")),
-            false => Ok(()),
-        }
+        OpenedOutput::open(model, containers.into_iter().map(target).collect(), &wanted).await
     }
 }
 
-impl Logs {
-    /// Opens the stream at the controller that the unit's agent is connected to.
-    async fn open(&self, model: &Model, query: &WorkloadLogQuery) -> Result<NdJson<WorkloadLogLine>> {
-        let others = model.client().urls().await.len().saturating_sub(1);
-        let open = || model.client().workload_logs(&model.selector, &self.container.unit, query);
-        for _ in 0..others {
-            match open().await {
-                Err(error) if error.refusal().is_some_and(|refusal| refusal.code == ErrorCode::TryAgain) => {
-                    // Another controller of the same log may have the agent.
-                    model.client().reconnect().await;
-                }
-                opened => return Ok(opened?),
-            }
-        }
-        Ok(open().await?)
-    }
+/// Formats a line of one of several containers.
+fn prefixed(index: usize, container: &ContainerName, line: &WorkloadLogLine) -> Text {
+    let name = Text::painted(&format!("[{container}]"), TextStyle::Source(index));
+    Text::joined([name, text(line).into()], " ")
 }
 
 /// Formats a line. Continued lines of a message are indented, so that they cannot pass for other lines.
-fn text(line: &WorkloadLogLine) -> Text {
+fn text(line: &WorkloadLogLine) -> String {
     let time = match line.time.parse::<Timestamp>() {
         Ok(time) => time.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string(),
         Err(_) => one_line(&line.time).into_owned(),
     };
-    format!("{time} [{}] {}\n", one_line(&line.service), continued(&line.message)).into()
+    format!("{time} [{}] {}\n", one_line(&line.service), continued(&line.message))
 }
 
 fn tail(text: &str) -> Result<Tail, String> {
@@ -156,10 +184,20 @@ mod tests {
             service: "web".into(),
             message: "one\n2026-01-02T03:04:05.678Z [db] two".into(),
         };
-        let shown = anstream::adapter::strip_str(&text(&line)).to_string();
-        let mut lines = shown.lines();
-        assert_eq!(lines.next(), Some("2026-01-02T03:04:05.678Z [web] one"));
-        assert!(lines.next().unwrap().starts_with(' '), "{shown}");
+        let plain = |text: &Text| anstream::adapter::strip_str(text).to_string();
+        let (container, first) = ("db".parse().unwrap(), "2026-01-02T03:04:05.678Z [web] one");
+        for (shown, first) in [
+            (Text::from(text(&line)), first.to_owned()),
+            (prefixed(7, &container, &line), format!("[db] {first}")),
+        ] {
+            let shown = plain(&shown);
+            let mut lines = shown.lines();
+            assert_eq!(lines.next(), Some(first.as_str()));
+            assert!(lines.next().unwrap().starts_with(' '), "{shown}");
+        }
+        let json = to_json(&ShownLine::of(&container, &line)).unwrap();
+        let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert_eq!((json["container"].as_str(), json["service"].as_str()), (Some("db"), Some("web")));
     }
 
     #[test]

@@ -21,6 +21,7 @@ use periapt_host_api::{
 use crate::{
     entity::{ActionOperation, SequenceKey, Task},
     transaction::Transaction,
+    unit::workloads::status::check_container,
 };
 
 /// The most open tasks of one unit. The agent holds all of them in memory.
@@ -183,12 +184,8 @@ fn action_of<'a>(
         let asked = ExecRequest::of_parameters(&request.parameters)
             .map_err(|error| Refusal::bad_request(error.to_string()))?;
         if let Some(container) = &asked.container {
-            let charm = tx.root.charm(&charm_of(tx, unit)?);
-            if !charm.is_some_and(|charm| charm.meta.containers.contains_key(container)) {
-                let text =
-                    format!("the charm of unit {unit:?} declares no container {:?}", container.as_str());
-                return Err(Refusal::not_found(text));
-            }
+            let found = tx.unit(unit)?;
+            check_container(tx.root, &tx.state, &found, container)?;
         }
         return Ok((None, Cow::Owned(exec::meta())));
     }

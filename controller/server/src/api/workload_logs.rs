@@ -11,7 +11,7 @@ use periapt_host_api::{
     AgentName, ContainerName, ErrorCode, Refusal, RequestId, UnitName,
     workload_log::{WorkloadLogOrder, WorkloadLogPart, WorkloadLogQuery},
 };
-use periapt_model::{Right, Subject};
+use periapt_model::{Right, Subject, check_container};
 
 use crate::{
     api::{
@@ -54,6 +54,7 @@ pub(crate) async fn of_unit(
     let about = |refusal: Refusal| refusal.about(format!("unit {unit}"));
     let found =
         state.unit(&unit).ok_or_else(|| about(Refusal::not_found(format!("unit {unit:?} not found"))))?;
+    check_container(&published.root, &state, found, &query.container).map_err(about)?;
     let agent = state
         .agent_of(found)
         .cloned()

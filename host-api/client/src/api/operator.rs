@@ -234,7 +234,7 @@ impl Client {
         if query.follow {
             call = call.query("follow", true);
         }
-        call.lines().await
+        call.beside_others().lines().await
     }
 
     /// Streams log lines of a model, the oldest first. The stream ends unless the query follows.

@@ -32,13 +32,24 @@ pub struct LogQuery {
 impl LogQuery {
     /// Returns true if the line matches the query.
     pub fn admits(&self, line: &LogLine) -> bool {
-        let of = |wanted: &String| is_of(&line.entity, wanted);
         let below = |module: &String| is_below(&line.module, module);
         self.level.is_none_or(|level| line.level >= level)
-            && (self.include.is_empty() || self.include.iter().any(of))
-            && !self.exclude.iter().any(of)
+            && self.admits_entity(&line.entity)
             && (self.include_module.is_empty() || self.include_module.iter().any(below))
             && !self.exclude_module.iter().any(below)
+    }
+
+    /// Returns true if lines of an entity may match the query.
+    pub fn admits_entity(&self, entity: &str) -> bool {
+        let of = |wanted: &String| is_of(entity, wanted);
+        (self.include.is_empty() || self.include.iter().any(of)) && !self.exclude.iter().any(of)
+    }
+
+    /// Returns true if lines of a module, or of those below it, may match the query.
+    pub fn admits_below(&self, module: &str) -> bool {
+        let meets = |named: &String| is_below(module, named) || is_below(named, module);
+        (self.include_module.is_empty() || self.include_module.iter().any(meets))
+            && !self.exclude_module.iter().any(|above| is_below(module, above))
     }
 }
 
@@ -118,5 +129,20 @@ mod tests {
         assert!(!check(&["other"], &[], &[], &[]) && !check(&["my-sql"], &["my-sql"], &[], &[]));
         assert!(!check(&[], &[], &["uni"], &[]) && !check(&[], &[], &["unit"], &["unit.my-sql/0"]));
         assert!(!LogQuery { level: Some(LogLevel::Error), ..LogQuery::default() }.admits(&line));
+    }
+    #[test]
+    fn modules_below_one_may_match_if_either_is_below_the_other() {
+        let query = |include: &str, exclude: &str| LogQuery {
+            include_module: vec![include.to_owned()],
+            exclude_module: vec![exclude.to_owned()],
+            ..LogQuery::default()
+        };
+        assert!(LogQuery::default().admits_below("workload.web"));
+        for named in ["workload", "workload.web", "workload.web.server"] {
+            assert!(query(named, "workload.web.other").admits_below("workload.web"), "{named}");
+            assert!(!query(named, "workload").admits_below("workload.web"), "{named}");
+        }
+        assert!(!query("workload.web2", "x").admits_below("workload.web"));
+        assert!(!query("unit", "x").admits_below("workload.web"));
     }
 }

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use periapt_host_api::{
-    ContainerName, ResourceName,
+    ContainerName, Refusal, ResourceName,
+    charm::CharmMeta,
     container::{
         CheckState, ContainerDetails, ContainerImage, ContainerReport, ContainerState, ServiceCurrent,
         ServiceState, TakenPort,
@@ -29,6 +30,36 @@ fn reported<'a>(
     state.workloads_of(&unit.name).map(AsRef::as_ref).filter(|reported| reported.agent == *agent)
 }
 
+/// Checks that the charm that a unit runs, or will run first, declares a container.
+///
+/// # Errors
+/// It declares no such container; the message names those that it declares.
+pub fn check_container(
+    root: &Root,
+    state: &ModelState,
+    unit: &Unit,
+    container: &ContainerName,
+) -> Result<(), Refusal> {
+    let meta = charm_of(root, state, unit);
+    if meta.is_some_and(|meta| meta.containers.contains_key(container)) {
+        return Ok(());
+    }
+    let names: Vec<_> =
+        meta.into_iter().flat_map(|meta| meta.containers.keys().map(ContainerName::as_str)).collect();
+    let others = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+    let (unit, container) = (&unit.name, container.as_str());
+    let text =
+        format!("the charm of unit {unit:?} declares no container {container:?}; it declares {others}");
+    Err(Refusal::not_found(text))
+}
+
+/// Returns the charm that a unit runs, or will run first.
+fn charm_of<'a>(root: &'a Root, state: &ModelState, unit: &Unit) -> Option<&'a CharmMeta> {
+    let wanted = || Some(state.application(unit.name.application())?.charm);
+    let charm = unit.record.charm.or_else(wanted)?;
+    root.charm(&charm.digest).map(|charm| &charm.meta)
+}
+
 /// Returns the containers that a unit's charm declares, with what its agent reports of them, and the ports that are
 /// taken.
 pub fn shown_workloads(
@@ -38,8 +69,7 @@ pub fn shown_workloads(
     lease_now_ms: u64,
 ) -> (BTreeMap<ContainerName, ContainerDetails>, Vec<TakenPort>) {
     let application = state.application(unit.name.application());
-    let charm = unit.record.charm.or_else(|| application.map(|application| application.charm));
-    let meta = charm.and_then(|charm| root.charm(&charm.digest)).map(|charm| &charm.meta);
+    let meta = charm_of(root, state, unit);
     let reported = reported(root, state, unit, lease_now_ms).map(|reported| &reported.report);
     let container = |name: &ContainerName, resource: Option<&ResourceName>| {
         let report = reported.and_then(|reported| reported.containers.get(name)).cloned();
