@@ -45,14 +45,14 @@ pub(crate) struct WantedOutput {
 
 /// A line of a container's service, with its time.
 #[derive(Debug)]
-pub(crate) struct OutputLine {
+pub(crate) struct WorkloadLine {
     /// The time at which it was written; the epoch if the pod gives no time.
     pub(crate) at: Timestamp,
     /// The line.
     pub(crate) line: WorkloadLogLine,
 }
 
-impl DatedLine for OutputLine {
+impl DatedLine for WorkloadLine {
     fn time(&self) -> Timestamp {
         self.at
     }
@@ -65,7 +65,7 @@ impl DatedLine for OutputLine {
 /// The open streams of some containers.
 pub(crate) struct OpenedOutput {
     /// The streams.
-    pub(crate) streams: Vec<(LogTarget, NdJson<OutputLine>)>,
+    pub(crate) streams: Vec<(LogTarget, NdJson<WorkloadLine>)>,
     /// The containers that cannot be read, as those that do not run, with the reasons.
     pub(crate) failed: Vec<(LogTarget, Failure)>,
 }
@@ -132,13 +132,13 @@ async fn open(
     model: &Model,
     LogTarget { unit, container }: &LogTarget,
     wanted: &WantedOutput,
-) -> Result<NdJson<OutputLine>, ClientError> {
+) -> Result<NdJson<WorkloadLine>, ClientError> {
     let WantedOutput { services, tail, follow } = wanted.clone();
     let query = WorkloadLogQuery { container: container.clone(), services, tail, follow };
     let lines = model.client().workload_logs(&model.selector, unit, &query).await?;
     Ok(Box::pin(lines.map(|line| line.map(dated))))
 }
 
-fn dated(line: WorkloadLogLine) -> OutputLine {
-    OutputLine { at: line.time.parse().unwrap_or_default(), line }
+fn dated(line: WorkloadLogLine) -> WorkloadLine {
+    WorkloadLine { at: line.time.parse().unwrap_or_default(), line }
 }

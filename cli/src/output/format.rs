@@ -22,7 +22,7 @@ pub(crate) enum Format {
 
 /// The formats of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LogFormat {
+pub(crate) enum LineFormat {
     /// For people
     Text,
     /// A JSON object per line

@@ -70,9 +70,9 @@ pub(super) const OPTIONS: &[OptionReason] = &[
     },
     OptionReason {
         verbs: &["refresh"],
-        options: &["--channel", "--revision", "--switch"],
+        options: &["--channel", "--switch"],
         because: "there is no store of charms: they come from paths",
-        instead: "`--path` names the version that is meant",
+        instead: "`--path` names the version that is meant, `--revision` one that the application had",
     },
     OptionReason {
         verbs: &["exec"],

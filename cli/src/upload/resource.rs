@@ -12,7 +12,8 @@ use futures_util::stream;
 use periapt_client::Client;
 use periapt_host_api::{
     Digest, ResourceName,
-    charm::{CharmMeta, ResourceKind},
+    api::ResourceDetails,
+    charm::{ResourceKind, ResourceMeta},
     resource::{ContentKind, MAX_RESOURCE_BYTES, RegistryName, ResourceUpload},
 };
 use sha2::{Digest as _, Sha256};
@@ -145,13 +146,13 @@ pub(crate) fn argument(text: &str) -> Result<(ResourceName, PathBuf), ParseError
 }
 
 /// Obtains the content of all given resources. Content that the controller would refuse is refused before the upload.
-pub(crate) async fn given(
-    meta: &CharmMeta,
-    arguments: &[(ResourceName, PathBuf)],
+pub(crate) async fn given<'a>(
+    declared: &BTreeMap<ResourceName, ResourceMeta>,
+    arguments: impl IntoIterator<Item = &'a (ResourceName, PathBuf)>,
 ) -> Result<BTreeMap<ResourceName, ResourceFile>> {
     let mut files = BTreeMap::new();
     for (name, path) in arguments {
-        let declared = meta.resources.get(name);
+        let declared = declared.get(name);
         let declared = declared.ok_or_else(|| Failure::new(format!("unrecognized resource \"{name}\"")))?;
         let file = ResourceFile::obtain(&declared.kind, path).await;
         let file = file.explain(|| format!("resource \"{name}\""))?;
@@ -163,6 +164,33 @@ pub(crate) async fn given(
         }
     }
     Ok(files)
+}
+
+/// Returns the revision that an operator names in place of a file.
+pub(crate) fn revision(place: &Path) -> Option<u64> {
+    place.to_str()?.parse().ok()
+}
+
+/// Finds a content that a resource of an application has, or had and the controller keeps.
+pub(crate) fn kept(
+    resources: &[ResourceDetails],
+    name: &ResourceName,
+    revision: u64,
+) -> Result<ResourceUpload> {
+    let resource = resources.iter().find(|resource| resource.name == *name);
+    let resource = resource.ok_or_else(|| Failure::new(format!("unrecognized resource \"{name}\"")))?;
+    let all = resource.former.iter().chain(&resource.attached);
+    if let Some(found) = all.clone().find(|content| content.revision == revision) {
+        return Ok(ResourceUpload {
+            digest: found.digest,
+            filename: None,
+            reference: found.reference.clone(),
+        });
+    }
+    let known: Vec<String> = all.map(|content| content.revision.to_string()).collect();
+    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+    Err(Failure::new(format!("resource \"{name}\" has no revision {revision} that is kept; kept: {known}"))
+        .with_hint(format!("name a file by a path, such as ./{revision}")))
 }
 
 #[cfg(test)]

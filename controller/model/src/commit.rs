@@ -230,13 +230,22 @@ fn require_leadership(tx: &Transaction<'_>, unit: &Unit, commit: &UnitCommit) ->
 /// Refuses a record whose charm the model no longer uses, because a refresh replaced it first. The refusal is not
 /// "stale": the unit's own position is right, and its runner only has to learn of the new charm.
 fn require_known_charm(tx: &Transaction<'_>, unit: &UnitName, record: &UnitRecord) -> Result<(), Refusal> {
+    let wanted = tx.state.application(unit.application()).map(|application| application.charm.digest);
     match record.charm {
-        Some(charm) if tx.state.charm(&charm.digest).is_none() => {
+        // Former charms that are kept for a refresh count as gone.
+        Some(charm) if Some(charm.digest) != wanted && !is_used(tx, unit, &charm.digest) => {
             let text = format!("charm {} is no longer wanted", charm.digest.short());
             Err(Refusal::charm_replaced(text).about(format!("unit {unit}")))
         }
         _ => Ok(()),
     }
+}
+
+/// Returns true if the unit, another unit or an application has a charm. Looks at the unit first: most commits keep their
+/// charm.
+fn is_used(tx: &Transaction<'_>, unit: &UnitName, charm: &Digest) -> bool {
+    let own = tx.state.unit(unit).and_then(|unit| unit.record.charm);
+    own.is_some_and(|own| own.digest == *charm) || charm::life::is_used(&tx.state, charm)
 }
 
 /// Removes a dying unit at the end of its life (U-39). Refuses while it has subordinates or storage.

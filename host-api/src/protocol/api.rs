@@ -260,6 +260,9 @@ pub struct ApplicationDetails {
     pub charm_revision: u64,
     /// The digest of the charm's archive.
     pub charm_digest: Digest,
+    /// The charms that the application had before and that the model keeps, the newest last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub former_charms: Vec<FormerCharm>,
     /// True if the application is a subordinate, whose units run beside those of principals.
     pub subordinate: bool,
     /// True if the application is exposed: its open ports are reachable from outside.
@@ -293,6 +296,21 @@ pub struct ApplicationDetails {
     /// The budgets of the application's hooks.
     #[serde(default)]
     pub budgets: BTreeMap<BudgetKey, BudgetDetails>,
+}
+
+/// A charm that an application had before, and that a refresh can go back to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct FormerCharm {
+    /// The charm's own name.
+    pub name: String,
+    /// The charm's revision in this model.
+    pub revision: u64,
+    /// The digest of the charm's archive.
+    pub digest: Digest,
+    /// The resources that it declares.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub resources: BTreeMap<ResourceName, ResourceMeta>,
 }
 
 /// A budget of hooks with its source.
@@ -372,6 +390,9 @@ pub struct ResourceDetails {
     pub meta: ResourceMeta,
     /// The attached content; none until an operator attaches some.
     pub attached: Option<ResourceRevision>,
+    /// The contents before it that the controller keeps, the newest last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub former: Vec<ResourceRevision>,
     /// The application's units, each with the revision that its charm last saw; none if it saw no revision.
     pub units: BTreeMap<UnitName, Option<ResourceRevision>>,
 }

@@ -109,7 +109,7 @@ impl Verb for Deploy {
         for (key, text) in &config {
             meta.setting(key, text).map_err(|error| Failure::new(error.to_string()))?;
         }
-        let files = resources::given(meta, &self.resource).await?;
+        let files = resources::given(&meta.resources, &self.resource).await?;
         let constraints = constraints::read(&self.constraints)?;
         let storage = storage::directives(self.storage)?;
         let bindings = bindings::parse(&self.bind)?;

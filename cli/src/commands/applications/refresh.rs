@@ -1,6 +1,7 @@
 //! `refresh`: another revision of an application's charm.
 
 mod shown;
+mod wanted;
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -8,11 +9,14 @@ use clap::Args;
 use periapt_client::ClientError;
 use periapt_host_api::{
     ApplicationName, ErrorCode, ResourceName, StorageName,
+    api::{ApplicationDetails, ResourceDetails},
     command::{Command, RefreshWith},
     imports::Grant,
     refresh::RefreshPlan,
     storage::StorageDirective,
 };
+
+use wanted::WantedCharm;
 
 use crate::{
     commands::Verb,
@@ -33,19 +37,28 @@ use crate::{
 /// First the command prints the differences from the present charm: abilities beyond the sandbox, endpoints, storage,
 /// options, actions, and settings that would be lost. Units then run upgrade-charm, each between two hooks. Settings,
 /// storage, resources and trust change together with the charm. With the present charm nothing else changes.
+///
+/// A refresh that went wrong is undone by another one: --revision names a charm that the application had before, and a
+/// number in place of a resource's file an earlier revision of its content. `show-application` and `resources` list those
+/// that are kept: the last four of each. Units in error go back with --force-units, or after `resolved`. Storage stays.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   periapt refresh wordpress --path ./wordpress.charm
   periapt refresh wordpress --path ./wordpress.charm --dry-run --format yaml
   periapt refresh wordpress --path ./wordpress.charm --config port=8080 --resource theme=./theme.zip
-  periapt refresh wordpress --path ./wordpress.charm --force-units")]
+  periapt refresh wordpress --path ./wordpress.charm --force-units
+  periapt refresh wordpress --revision 3 --resource theme=2
+  periapt refresh web --resource web-image=1 --force-units")]
 pub(crate) struct Refresh {
     /// The application
     application: ApplicationName,
     /// The charm: a directory or a .charm file
     #[arg(long, value_name = "CHARM")]
     path: Option<PathBuf>,
+    /// A charm that the application had before, by its revision
+    #[arg(long, value_name = "REVISION", conflicts_with = "path")]
+    revision: Option<u64>,
     /// Also in units whose hook has failed: they are upgraded first, and run the hook again
     #[arg(long)]
     force_units: bool,
@@ -67,8 +80,8 @@ pub(crate) struct Refresh {
     /// Storage that new units get: `NAME=[POOL,][COUNT,]SIZE`; may be repeated
     #[arg(long, value_name = "NAME=DIRECTIVE", value_parser = storage::directive)]
     storage: Vec<(StorageName, StorageDirective)>,
-    /// Content of a resource, from a file on this machine; may be repeated
-    #[arg(long, value_name = "NAME=FILE", value_parser = resources::argument)]
+    /// Content of a resource, from a file on this machine or by an earlier revision; may be repeated
+    #[arg(long, value_name = "NAME=FILE|REVISION", value_parser = resources::argument)]
     resource: Vec<(ResourceName, PathBuf)>,
     /// Trust the application with the abilities that its charm declares
     #[arg(long)]
@@ -91,10 +104,15 @@ impl Verb for Refresh {
         let bindings = bindings::parse(&self.bind)?;
         // A missing application is reported before any other error.
         let before = model.client().application(&model.selector, &self.application).await?;
-        let path = self.path.as_ref().ok_or_else(no_path)?;
-        let charm = Charm::read(path)?;
-        let files = resources::given(&charm.inspected.meta, &self.resource).await?;
-        let with = self.with(&files)?;
+        let charm = self.wanted(&before)?;
+        // Those of the present charm, with the contents that are kept.
+        let known = match self.resource.is_empty() {
+            true => Vec::new(),
+            false => model.client().resources(&model.selector, &self.application).await?,
+        };
+        let is_file = |(_, place): &&(ResourceName, PathBuf)| resources::revision(place).is_none();
+        let files = resources::given(&charm.resources(&known), self.resource.iter().filter(is_file)).await?;
+        let with = self.with(&files, &known)?;
         let digest = charm.upload(model.client()).await?;
         let (force, same) = (self.force || self.force_units, before.charm_digest == digest);
         match same {
@@ -137,7 +155,7 @@ impl Verb for Refresh {
                 "Refreshing \"{}\" from {} to local charm \"{}\", digest {}",
                 self.application,
                 before.charm,
-                charm.inspected.meta.name,
+                charm.name(),
                 digest.short()
             ));
         }
@@ -147,14 +165,36 @@ impl Verb for Refresh {
 
 impl Refresh {
     /// Collects the settings, storage, resources and trust that change together with the charm.
-    fn with(&self, files: &BTreeMap<ResourceName, ResourceFile>) -> Result<RefreshWith> {
+    fn with(
+        &self,
+        files: &BTreeMap<ResourceName, ResourceFile>,
+        known: &[ResourceDetails],
+    ) -> Result<RefreshWith> {
         let config = settings::from_options(&self.config, Some(self.application.as_str()))?;
+        let mut uploads: BTreeMap<_, _> =
+            files.iter().map(|(name, file)| (name.clone(), file.upload_of())).collect();
+        for (name, place) in &self.resource {
+            let Some(revision) = resources::revision(place) else { continue };
+            if uploads.insert(name.clone(), resources::kept(known, name, revision)?).is_some() {
+                return Err(Failure::new(format!("resource \"{name}\" is given twice")));
+            }
+        }
         Ok(RefreshWith {
             config,
             storage: storage::directives(self.storage.clone())?,
-            resources: files.iter().map(|(name, file)| (name.clone(), file.upload_of())).collect(),
+            resources: uploads,
             trust: self.trust,
         })
+    }
+
+    /// Returns the charm that the application is to have.
+    fn wanted(&self, before: &ApplicationDetails) -> Result<WantedCharm> {
+        match (&self.path, self.revision) {
+            (Some(path), _) => Ok(WantedCharm::Read(Box::new(Charm::read(path)?))),
+            (None, Some(revision)) => WantedCharm::kept(before, revision),
+            (None, None) if !self.resource.is_empty() => WantedCharm::kept(before, before.charm_revision),
+            (None, None) => Err(no_path()),
+        }
     }
 
     /// Asks the operator before a charm gets new grants. It asks nothing without a terminal: a script consents by its
@@ -171,5 +211,6 @@ impl Refresh {
 
 /// Returns the error of a refresh without a path: there is no store with a newer charm.
 fn no_path() -> Failure {
-    Failure::new("a charm from a path is refreshed from a path").with_hint("say which charm with --path")
+    Failure::new("a charm from a path is refreshed from a path")
+        .with_hint("say which charm with --path, or which of the application's former charms with --revision")
 }

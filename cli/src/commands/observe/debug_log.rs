@@ -15,7 +15,7 @@ use crate::{
         merge::{LineMerge, Merged, StreamEnd},
         workload_logs::note_end,
     },
-    output::{LogFormat, Sink, Text, TextStyle, continued, is_watched, one_line, to_json},
+    output::{LineFormat, Sink, Text, TextStyle, continued, is_watched, one_line, to_json},
     parse::ParseError,
 };
 
@@ -82,7 +82,7 @@ pub(crate) struct DebugLog {
     utc: bool,
     /// Output format
     #[arg(long, value_enum, default_value = "text")]
-    format: LogFormat,
+    format: LineFormat,
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -138,8 +138,8 @@ impl Verb for DebugLog {
                 continue;
             }
             let text = match self.format {
-                LogFormat::Text => self.text(&line),
-                LogFormat::Json => to_json(&line)?,
+                LineFormat::Text => self.text(&line),
+                LineFormat::Json => to_json(&line)?,
             };
             sink.write(&text)?;
             left -= 1;

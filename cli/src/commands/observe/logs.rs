@@ -12,9 +12,9 @@ use crate::{
     error::{Failure, Result},
     follow::{
         merge::{LineMerge, Merged, StreamEnd},
-        workload_logs::{LogTarget, OpenedOutput, OutputLine, WantedOutput, note_end},
+        workload_logs::{LogTarget, OpenedOutput, WantedOutput, WorkloadLine, note_end},
     },
-    output::{LogFormat, Sink, Text, TextStyle, continued, one_line, to_json},
+    output::{LineFormat, Sink, Text, TextStyle, continued, one_line, to_json},
     parse::container::ContainerRef,
 };
 
@@ -49,7 +49,7 @@ pub(crate) struct Logs {
     follow: bool,
     /// Output format
     #[arg(long, value_enum, default_value = "text")]
-    format: LogFormat,
+    format: LineFormat,
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -102,12 +102,12 @@ impl Verb for Logs {
         let mut sink = Sink::new(self.output.as_deref(), context.color)?;
         while let Some(next) = lines.next().await {
             match next {
-                Merged::Line(index, OutputLine { line, .. }) => {
+                Merged::Line(index, WorkloadLine { line, .. }) => {
                     let Some(LogTarget { container, .. }) = targets.get(index) else { continue };
                     let shown = match self.format {
-                        LogFormat::Json => to_json(&ShownLine::of(container, &line))?,
-                        LogFormat::Text if has_several => prefixed(index, container, &line),
-                        LogFormat::Text => text(&line).into(),
+                        LineFormat::Json => to_json(&ShownLine::of(container, &line))?,
+                        LineFormat::Text if has_several => prefixed(index, container, &line),
+                        LineFormat::Text => text(&line).into(),
                     };
                     sink.write(shown)?;
                 }

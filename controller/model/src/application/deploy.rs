@@ -85,6 +85,7 @@ pub(crate) fn deploy(tx: &mut Transaction<'_>, caller: &Caller, deploy: &Deploy)
         life: Life::Alive,
         charm,
         force_charm: false,
+        former_charms: Vec::new(),
         subordinate: meta.subordinate,
         config_hash: config::config_hash(meta, &settings, charm),
         settings_version: 0,

@@ -41,6 +41,8 @@ pub(crate) fn remove_if_done(tx: &mut Transaction<'_>, name: &ApplicationName) -
     secret::life::forget_owner(tx, &SecretOwner::Application(name.clone()));
     secret::life::forget_reader(tx, SecretReader::Application(name.clone()));
     tx.set_lease(name, None);
-    charm::life::release(tx, &application.charm.digest);
+    for digest in application.former_charms.iter().chain([&application.charm.digest]) {
+        charm::life::release(tx, digest);
+    }
     true
 }

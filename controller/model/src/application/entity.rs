@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use periapt_host_api::{
-    ApplicationName, LeaderTerm, ResourceName, Timestamp,
+    ApplicationName, Digest, LeaderTerm, ResourceName, Timestamp,
     budget::BudgetSettings,
     command::Exposure,
     constraints::{AgentConstraints, KeptConstraints},
@@ -32,6 +32,10 @@ pub struct Application {
     pub charm: CharmRef,
     /// True if the last refresh was forced: units upgrade even in an error state (U-35).
     pub force_charm: bool,
+    /// The charms that it had before, the newest last. The model keeps them, so that a refresh can go back to one. Only
+    /// the last few stay.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub former_charms: Vec<Digest>,
     /// True if the units are subordinates. The charm declares it; a refresh cannot change it.
     pub subordinate: bool,
     /// The settings that were set explicitly.

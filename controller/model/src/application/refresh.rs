@@ -1,7 +1,7 @@
 //! The refresh of an application to another charm (`docs/hook-model.md` 1.10).
 
 use periapt_host_api::{
-    ApplicationName, Digest, ErrorCode, Refusal, ResourceName,
+    ApplicationName, Digest, ErrorCode, Level, Refusal, ResourceName,
     charm::{CharmMeta, StorageMeta},
     command::{Answer, Caller, RefreshWith},
     record::CharmRef,
@@ -20,6 +20,9 @@ use crate::{
 };
 
 mod fit;
+
+/// The first level whose programs keep former charms.
+const KEEPS_FORMER: Level = Level(2);
 
 pub(crate) fn refresh(
     tx: &mut Transaction<'_>,
@@ -88,12 +91,19 @@ pub(crate) fn refresh(
     let declared =
         |name: &ResourceName| meta.resources.contains_key(name) || old.resources.contains_key(name);
     application.resources.retain(|name, _| declared(name));
+    // Programs below the level would drop the list, and then nothing would remove its charms.
+    let mut released = vec![before.digest];
+    if tx.root.level() >= KEEPS_FORMER {
+        released = charm::life::keep_former(&mut application, before.digest);
+    }
     tx.put(application);
     if meta.storage.values().any(|storage| storage.count.min > 0) {
         tx.add_work(Work::ProvideStorage { application: name.clone() }, None);
     }
     add_peers(tx, name, meta)?;
-    charm::life::release(tx, &before.digest);
+    for digest in released {
+        charm::life::release(tx, &digest);
+    }
     Ok(Answer::Done)
 }
 

@@ -24,7 +24,7 @@ pub struct Charm {
     pub uploaders: Uploaders,
 }
 
-/// A charm that a model uses (M-13, M-15).
+/// A charm that a model uses, or keeps because an application had it before (M-13, M-15).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct ModelCharm {

@@ -17,8 +17,8 @@ use crate::{
     transaction::Transaction,
 };
 
-/// The number of former contents of a resource that stay readable. A running hook whose content is older fails, and
-/// runs again on a newer snapshot.
+/// The number of former contents of a resource that stay readable, and that an operator can go back to. A running hook
+/// whose content is older fails, and runs again on a newer snapshot.
 const FORMER: usize = 4;
 
 /// Attaches new content to a resource. Equal content changes nothing. Other content raises the charm's modified

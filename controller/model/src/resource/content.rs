@@ -1,12 +1,15 @@
 //! The content of resources: its upload, its download by units, and its removal when no application has it.
 
 use periapt_host_api::{
-    Digest, Refusal, UnitName, api::ResourceDetails, command::Caller, resource::ResourceKey,
+    Digest, Refusal, UnitName,
+    api::ResourceDetails,
+    command::Caller,
+    resource::{ResourceKey, ResourceRevision},
 };
 
 use crate::{
     access::check::{active_user, denied},
-    entity::{Application, EntityKey, ResourceContent},
+    entity::{Application, AttachedResource, EntityKey, ResourceContent},
     input::{Environment, UploadedResource},
     root::{ModelState, Root, changes::Changes},
 };
@@ -66,6 +69,12 @@ pub fn resource_for_unit(
     attached.map(drop).ok_or_else(denied)
 }
 
+/// Returns the former contents of a resource that the controller still has, the newest last.
+fn former(root: &Root, attached: &AttachedResource) -> Vec<ResourceRevision> {
+    let former = attached.former.iter().map(|former| &former.content);
+    former.filter(|content| root.resource_content(&content.digest).is_some()).cloned().collect()
+}
+
 /// Returns the resources that an application's charm declares, with the revision that each unit was told.
 pub fn resource_details(root: &Root, state: &ModelState, application: &Application) -> Vec<ResourceDetails> {
     let Some(charm) = root.charm(&application.charm.digest) else { return Vec::new() };
@@ -82,6 +91,7 @@ pub fn resource_details(root: &Root, state: &ModelState, application: &Applicati
                 name: name.clone(),
                 meta: meta.clone(),
                 attached: attached.map(|attached| attached.current.clone()),
+                former: attached.into_iter().flat_map(|attached| former(root, attached)).collect(),
                 units: units.collect(),
             }
         })

@@ -34,8 +34,8 @@ pub struct AttachedResource {
     pub current: ResourceRevision,
     /// The charm's modified version that came with the content. A unit at this version or a later one knows of it.
     pub version: u64,
-    /// The former contents, the newest last. Hooks that are running may have one of them in their snapshots. Only the
-    /// last few stay.
+    /// The former contents, the newest last. Hooks that are running may have one of them in their snapshots, containers
+    /// may run on one, and an operator may go back to one. Only the last few stay.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub former: Vec<FormerContent>,
 }
@@ -59,6 +59,12 @@ impl AttachedResource {
     /// Returns true if the resource has this content, or had it recently.
     pub fn knows(&self, digest: &Digest) -> bool {
         self.current.digest == *digest || self.former.iter().any(|former| former.content.digest == *digest)
+    }
+
+    /// Returns the digests of all contents that are kept.
+    pub(crate) fn contents(&self) -> impl Iterator<Item = Digest> {
+        let former = self.former.iter().map(|former| former.content.digest);
+        former.chain([self.current.digest])
     }
 
     /// Returns the newest content at a charm's modified version.

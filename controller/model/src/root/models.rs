@@ -11,7 +11,7 @@ use super::{
     index::{CountedIndex, Index},
     looks,
 };
-use crate::entity::{ModelKey, User};
+use crate::entity::{AttachedResource, ModelKey, User};
 
 /// The indexes over all models.
 #[derive(Debug, Clone, Default)]
@@ -26,7 +26,7 @@ pub(super) struct ModelIndex {
     writable: Index<Uuid, ModelUuid>,
     /// The models that use each charm, remains included.
     using_charm: Index<Digest, ModelUuid>,
-    /// The models with a resource of each content.
+    /// The models with a resource of each content, or that had one.
     with_content: CountedIndex<Digest, ModelUuid>,
     /// The models with offers that each user was granted, by the user's id.
     offered: CountedIndex<Uuid, ModelUuid>,
@@ -41,7 +41,7 @@ pub(super) enum Part {
     Grant(Uuid, ModelName, ModelAccess),
     /// A charm that the model uses.
     Charm(Digest),
-    /// The contents of an application's resources.
+    /// The contents of an application's resources, the former ones included.
     Contents(Vec<Digest>),
     /// The ids of the users who were granted an offer.
     Offered(Vec<Uuid>),
@@ -61,7 +61,7 @@ pub(super) fn part(state: &ModelState, key: &ModelKey) -> Option<Part> {
         ModelKey::Charm(digest) => state.charm(digest).map(|charm| Part::Charm(charm.digest)),
         ModelKey::Application(name) => {
             let attached = state.application(name)?.resources.values();
-            let contents: Vec<Digest> = attached.map(|resource| resource.current.digest).collect();
+            let contents: Vec<Digest> = attached.flat_map(AttachedResource::contents).collect();
             (!contents.is_empty()).then_some(Part::Contents(contents))
         }
         ModelKey::Offer(name) => {
@@ -174,8 +174,8 @@ impl Root {
         self.model_index.writable.get(&user.uuid).any(|uuid| self.model(uuid).is_some())
     }
 
-    /// Returns the models that use a charm, for an application or for a unit that still runs it. They include the
-    /// remains of destroyed models.
+    /// Returns the models that use a charm, for an application, for a unit that still runs it, or as a former charm of an
+    /// application. They include the remains of destroyed models.
     pub(crate) fn models_using(&self, charm: &Digest) -> impl Iterator<Item = &Arc<ModelState>> {
         self.model_index.using_charm.get(charm).filter_map(|uuid| self.models.get(uuid))
     }
@@ -190,7 +190,7 @@ impl Root {
         granted.common(&user.uuid, using_charm, charm).filter_map(|uuid| self.models.get(uuid))
     }
 
-    /// Returns the models that a user was granted, of those with a resource of a content.
+    /// Returns the models that a user was granted, of those with a resource of a content, or that had one.
     pub(crate) fn granted_models_with(
         &self,
         user: &User,
@@ -200,17 +200,18 @@ impl Root {
         granted.common(&user.uuid, with_content.values(), content).filter_map(|uuid| self.models.get(uuid))
     }
 
-    /// Returns true if a model uses a charm: for an application, or for a unit that still runs it.
+    /// Returns true if a model uses a charm: for an application, for a unit that still runs it, or as a former charm of an
+    /// application.
     pub fn uses_charm(&self, digest: &Digest) -> bool {
         self.model_index.using_charm.len(digest) > 0
     }
 
-    /// Returns true if a content is currently attached to a resource.
+    /// Returns true if a content is attached to a resource, or is kept because it was.
     pub fn is_attached(&self, content: &Digest) -> bool {
         self.model_index.with_content.values().len(content) > 0
     }
 
-    /// Returns true if a content is attached to a resource, or is the program that controllers and agents are to run.
+    /// Returns true if a content is or was attached to a resource, or is the program that controllers and agents are to run.
     pub fn uses_content(&self, content: &Digest) -> bool {
         let target = self.controller().and_then(|controller| controller.program.as_ref());
         self.is_attached(content) || target.is_some_and(|target| target.offer.digest == *content)

@@ -3,8 +3,11 @@
 use std::collections::BTreeMap;
 
 use periapt_host_api::{
-    ApplicationName, EndpointName, Refusal,
-    api::{ApplicationDetails, BudgetDetails, BudgetSource, EndpointDetails, SettingDetails, SettingSource},
+    ApplicationName, Digest, EndpointName, Refusal,
+    api::{
+        ApplicationDetails, BudgetDetails, BudgetSource, EndpointDetails, FormerCharm, SettingDetails,
+        SettingSource,
+    },
     budget::BudgetKey,
     charm::{CharmMeta, OptionMeta},
     constraints::Constraints,
@@ -35,6 +38,11 @@ pub(crate) fn application(
         charm_name: label.name,
         charm_revision: label.revision,
         charm_digest: digest,
+        former_charms: application
+            .former_charms
+            .iter()
+            .filter_map(|digest| former_charm(root, state, digest))
+            .collect(),
         subordinate: application.subordinate,
         exposed: application.exposed,
         trust: application.trust,
@@ -53,6 +61,13 @@ pub(crate) fn application(
         settings: meta.map(|meta| settings(application, meta)).unwrap_or_default(),
         budgets: BudgetKey::ALL.map(|key| (key, budget(application, state, key))).into(),
     })
+}
+
+fn former_charm(root: &Root, state: &ModelState, digest: &Digest) -> Option<FormerCharm> {
+    let charm = root.charm(digest)?;
+    let revision = state.charm(digest)?.revision;
+    let (name, resources) = (charm.meta.name.clone(), charm.meta.resources.clone());
+    Some(FormerCharm { name, revision, digest: *digest, resources })
 }
 
 fn budget(application: &Application, state: &ModelState, key: BudgetKey) -> BudgetDetails {

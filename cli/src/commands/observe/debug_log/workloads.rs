@@ -10,7 +10,7 @@ use periapt_host_api::{
 use crate::{
     context::Model,
     error::{Failure, Result},
-    follow::workload_logs::{LogTarget, MAX_TARGETS, OpenedOutput, OutputLine, WantedOutput},
+    follow::workload_logs::{LogTarget, MAX_TARGETS, OpenedOutput, WantedOutput, WorkloadLine},
     print::status::all_units,
 };
 
@@ -122,7 +122,10 @@ fn tag(unit: &UnitName) -> String {
     format!("unit-{}-{}", unit.application(), unit.number())
 }
 
-fn as_log_line(LogTarget { unit, container }: &LogTarget, OutputLine { at, line }: OutputLine) -> LogLine {
+fn as_log_line(
+    LogTarget { unit, container }: &LogTarget,
+    WorkloadLine { at, line }: WorkloadLine,
+) -> LogLine {
     LogLine {
         entity: tag(unit),
         at,
@@ -143,7 +146,7 @@ mod tests {
         let target = LogTarget { unit: "my-sql/0".parse().unwrap(), container: "db".parse().unwrap() };
         let at = "2026-01-02T03:04:05Z".parse().unwrap();
         let line = WorkloadLogLine { time: String::new(), service: "sql".into(), message: "ready".into() };
-        let line = as_log_line(&target, OutputLine { at, line });
+        let line = as_log_line(&target, WorkloadLine { at, line });
         let query = |module: &str| LogQuery {
             include: vec!["my-sql/0".to_owned()],
             include_module: vec![module.to_owned()],

@@ -24,6 +24,7 @@ pub(crate) fn applications() -> Named<Application> {
     let configured = Application { settings_version: 6, ..just_deployed() };
     let asking = Application { kept_constraints: infrastructure::kept_constraints(), ..just_deployed() };
     let constrained = Application { constraints: infrastructure::constraints(), ..just_deployed() };
+    let refreshed = Application { former_charms: vec![digest("first"), digest("second")], ..just_deployed() };
     vec![
         ("full", full()),
         ("just-deployed", just_deployed()),
@@ -33,6 +34,7 @@ pub(crate) fn applications() -> Named<Application> {
         ("with-constraints", constrained),
         ("with-kept-constraints", asking),
         ("with-image", with_image),
+        ("with-former-charms", refreshed),
     ]
 }
 
@@ -42,6 +44,7 @@ fn full() -> Application {
         life: Life::Dying,
         charm: CharmRef { digest: digest("wordpress"), modified_version: 4 },
         force_charm: true,
+        former_charms: Vec::new(),
         subordinate: false,
         config: charm::values().into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
         constraints: Default::default(),
@@ -94,6 +97,7 @@ fn just_deployed() -> Application {
         life: Life::Alive,
         charm: CharmRef { digest: digest("logging"), modified_version: 1 },
         force_charm: false,
+        former_charms: Vec::new(),
         subordinate: true,
         config: [].into(),
         constraints: Default::default(),
