@@ -237,6 +237,46 @@ fn a_workload_runs_in_its_container_on_the_attached_image_and_leaves_nothing() -
 }
 
 #[test]
+fn a_container_that_does_not_start_is_replaced_by_the_one_before_and_storage_stays() -> anyhow::Result<()> {
+    let Some(scene) = Scene::new()? else { return Ok(()) };
+    let periapt = &scene.periapt;
+    let mounted =
+        |text: &str| text.replace("  web:\n", "  web:\n    mounts: [{storage: scratch, location: /data}]\n");
+    let edition = |name: &str| {
+        packed_changed("probe", name, periapt.path(), |text| format!("# {name}\n{}", mounted(text)))
+    };
+    let (first, next) = (edition("first")?, edition("next")?);
+    let (first, next) = (first.to_str().context("a path")?, next.to_str().context("a path")?);
+    periapt.ok(["deploy", first, "--storage", "scratch=1,10M", "--resource", "image=./one.tar"])?;
+    let boot = scene.boot_id("")?;
+    scene.serve()?;
+
+    // No container has a root like this one.
+    fs::create_dir_all(periapt.path().join("bad"))?;
+    fs::write(periapt.path().join("bad/dev"), "no directory")?;
+    periapt.ok(["image", "pack", "bad", "--output", "bad.tar"])?;
+    periapt.ok(["refresh", "probe", "--path", next, "--resource", "image=./bad.tar"])?;
+    periapt.ok_until(&["status"], |status| {
+        status.contains("container web does not run: ") && status.contains("the image's /dev is no directory")
+    })?;
+    let image = || -> anyhow::Result<Value> {
+        Ok(periapt.json(["show-unit", "probe/0"])?["probe/0"]["containers"]["web"]["image"].clone())
+    };
+    assert_eq!(image()?["revision"], 2);
+
+    periapt.ok(["refresh", "probe", "--revision", "0", "--resource", "image=1"])?;
+    scene.boot_id(&boot)?;
+    let page = scene.serve()?;
+    assert!(page.contains("200 one"), "{page}");
+    assert_eq!(scene.act("read /srv/scratch/note", "read /srv/scratch/note: ")?, "oneone");
+    periapt.wait_for(["model"])?;
+    let status = periapt.json(["status"])?;
+    assert_eq!(status["applications"]["probe"]["charm"], "local:probe-0");
+    assert_eq!(image()?["revision"], 3, "an earlier image is a revision of its own");
+    Ok(())
+}
+
+#[test]
 fn a_workload_that_writes_past_its_storage_is_ended_until_there_is_room() -> anyhow::Result<()> {
     let Some(scene) = Scene::new()? else { return Ok(()) };
     let mounts = |text: &str| {

@@ -65,7 +65,7 @@ fn a_hook_reads_what_was_attached_and_is_told_of_what_is_new() -> anyhow::Result
         ("rows=first.txt", "unrecognized resource \"rows\"; charm \"probe\" declares data, image"),
         ("data=wrong.zip", "does not have the extension"),
         ("image=first.txt", "resource \"image\": first.txt: this is no image"),
-        ("data=7", "revisions of a store are not supported"),
+        ("data=7", "resource \"data\" has no revision 7 that is kept; kept: 1, 2"),
     ] {
         let refused = periapt.refused(["attach-resource", "probe", resource])?;
         assert!(refused.contains(expected), "{resource}: {refused}");

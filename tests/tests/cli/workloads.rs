@@ -10,6 +10,7 @@ mod commands;
 mod languages;
 mod notices;
 mod operators;
+mod rollback;
 
 /// The options of an agent that runs workloads as processes of its own user.
 const PLAIN: [&str; 3] = ["--workloads", "plain", "--i-know-that-nothing-is-isolated"];

@@ -49,11 +49,23 @@ struct ShownApplication {
     endpoint_bindings: BTreeMap<String, String>,
     charm_rev: u64,
     charm_digest: String,
+    /// The charms that it had before and that a refresh can go back to, the newest last.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    former_charms: Vec<ShownFormerCharm>,
     trust: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     leader: Option<String>,
     endpoints: BTreeMap<String, EndpointDetails>,
     units: Vec<String>,
+}
+
+/// A charm that an application had before.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct ShownFormerCharm {
+    charm: String,
+    charm_rev: u64,
+    charm_digest: String,
 }
 
 /// The spaces and subnets that reach an endpoint's ports.
@@ -94,6 +106,15 @@ fn shown(details: ApplicationDetails) -> ShownApplication {
         charm: details.charm_name,
         charm_rev: details.charm_revision,
         charm_digest: details.charm_digest.to_string(),
+        former_charms: details
+            .former_charms
+            .into_iter()
+            .map(|former| ShownFormerCharm {
+                charm: former.name,
+                charm_rev: former.revision,
+                charm_digest: former.digest.to_string(),
+            })
+            .collect(),
         base: format!("{}@{}", base.name, base.channel),
         principal: !details.subordinate,
         exposed: details.exposed,

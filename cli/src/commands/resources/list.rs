@@ -18,7 +18,8 @@ use crate::{
 
 /// Show the resources of an application or a unit
 ///
-/// For a unit, it shows the revisions of its last upgrade-charm.
+/// For a unit, it shows the revisions of its last upgrade-charm. In JSON and YAML, an application's resources have the
+/// revisions before the present one that are kept: `refresh --resource NAME=REVISION` goes back to one.
 #[derive(Debug, Args)]
 #[command(
     visible_alias = "list-resources",
@@ -94,6 +95,9 @@ struct ShownResource {
     /// The image in the content, which Juju has no field for.
     #[serde(skip_serializing_if = "Option::is_none")]
     image: Option<AttachedImage>,
+    /// The revisions before it that the controller keeps, by the application's own row.
+    #[serde(rename = "former-revisions", skip_serializing_if = "Vec::is_empty")]
+    former: Vec<u64>,
 }
 
 /// The image of a resource.
@@ -194,8 +198,9 @@ impl Verb for Resources {
             context.say("No resources to display.");
             return Ok(());
         }
-        let expected = |resource: &ResourceDetails| {
-            ShownResource::of(&application, resource, resource.attached.as_ref())
+        let expected = |resource: &ResourceDetails| ShownResource {
+            former: resource.former.iter().map(|former| former.revision).collect(),
+            ..ShownResource::of(&application, resource, resource.attached.as_ref())
         };
         let (color, output) = (context.color, &self.output);
         match (&self.target, self.details) {
@@ -313,12 +318,14 @@ mod tests {
                 name: "data".parse().unwrap(),
                 meta: meta("rows.csv"),
                 attached: Some(new.clone()),
+                former: vec![old.clone()],
                 units: units(Some(new), Some(old)),
             },
             ResourceDetails {
                 name: "more".parse().unwrap(),
                 meta: meta("more.csv"),
                 attached: None,
+                former: Vec::new(),
                 units: units(None, None),
             },
         ]

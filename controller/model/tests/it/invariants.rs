@@ -163,7 +163,10 @@ fn indexes(root: &Root) {
     let attached: BTreeSet<Digest> = all()
         .flat_map(|state| state.applications())
         .flat_map(|application| application.resources.values())
-        .map(|resource| resource.current.digest)
+        .flat_map(|resource| {
+            let former = resource.former.iter().map(|former| former.content.digest);
+            former.chain([resource.current.digest])
+        })
         .collect();
     for content in root.resource_contents() {
         assert_eq!(root.is_attached(&content.digest), attached.contains(&content.digest));

@@ -61,9 +61,48 @@ fn a_charm_stays_until_the_last_unit_has_left_it() {
     let shown = &world.status().applications["app"].units["app/0"];
     assert_eq!(shown.upgrading_from, "local:app-0");
     world.start("app/0");
-    assert!(world.state().charm(&first).is_none());
     let back = world.commit("app/0", |commit| commit.record.charm.as_mut().unwrap().digest = first);
-    assert_eq!(back.unwrap_err().code, ErrorCode::CharmReplaced, "a charm that the model no longer has");
+    assert_eq!(
+        back.unwrap_err().code,
+        ErrorCode::CharmReplaced,
+        "a charm that is kept, and that nobody wants"
+    );
+}
+
+#[test]
+fn a_refresh_goes_back_to_one_of_the_last_charms_and_its_revision() {
+    // M-13, M-15
+    let mut world = World::new();
+    let mut charms = vec![world.upload_app()];
+    world.deploy(charms[0], "app", 0);
+    for edition in 1..6 {
+        charms.push(world.upload(&format!("{APP}# {edition}\n")));
+        refresh(&mut world, charms[edition], false).unwrap();
+    }
+    let revision = |world: &World, charm: &Digest| world.state().charm(charm).map(|charm| charm.revision);
+    let kept = |world: &World| charms.iter().map(|charm| revision(world, charm)).collect::<Vec<_>>();
+    let all = [None, Some(1), Some(2), Some(3), Some(4), Some(5)];
+    assert_eq!(kept(&world), all, "the last four stay beside the present one");
+    for charm in &charms {
+        world.work(WorkerCommand::ForgetCharm(*charm));
+    }
+    assert!(world.root.charm(&charms[0]).is_none());
+    assert_eq!(refresh(&mut world, charms[0], false).unwrap_err().code, ErrorCode::NotFound);
+
+    refresh(&mut world, charms[2], false).unwrap();
+    assert_eq!((world.application("app").charm.digest, kept(&world)), (charms[2], all.to_vec()));
+    let former = [1, 3, 4, 5].map(|edition: usize| charms[edition]);
+    assert_eq!(world.application("app").former_charms, former);
+
+    world
+        .run(Command::RemoveApplication {
+            application: "app".parse().unwrap(),
+            force: None,
+            storage: Default::default(),
+        })
+        .unwrap();
+    world.settle();
+    assert!(kept(&world).iter().all(Option::is_none), "they go with their application");
 }
 
 #[test]

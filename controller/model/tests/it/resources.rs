@@ -224,18 +224,36 @@ fn a_refresh_keeps_what_either_charm_declares() {
 }
 
 #[test]
-fn content_is_forgotten_when_no_application_has_it() {
+fn content_is_forgotten_when_no_application_has_it_or_can_go_back_to_it() {
     let mut world = deployed(0);
-    attach_text(&mut world, "data", "one");
-    attach_text(&mut world, "data", "two");
-    let digest = |content: &str| Digest::of(content.as_bytes());
-    for content in ["one", "two"] {
-        world.work(WorkerCommand::ForgetResource(digest(content)));
+    let contents: Vec<String> = (0..7).map(|number| format!("content {number}")).collect();
+    for content in &contents {
+        attach_text(&mut world, "data", content);
     }
-    assert!(world.root.resource_content(&digest("one")).is_none());
-    assert!(world.root.resource_content(&digest("two")).is_some());
-    let again = ResourceUpload { digest: digest("one"), filename: None, reference: None };
-    assert_eq!(attach(&mut world, "data", again).unwrap_err().code, ErrorCode::NotFound);
+    let uploads = |content: &String| ResourceUpload {
+        digest: Digest::of(content.as_bytes()),
+        filename: None,
+        reference: None,
+    };
+    let uploads: Vec<_> = contents.iter().map(uploads).collect();
+    for upload in &uploads {
+        world.work(WorkerCommand::ForgetResource(upload.digest));
+    }
+    let is_there = |upload: &ResourceUpload| world.root.resource_content(&upload.digest).is_some();
+    let there: Vec<_> = uploads.iter().map(is_there).collect();
+    assert_eq!(there, [false, false, true, true, true, true, true]);
+    let former = |world: &World| -> Vec<u64> {
+        let details = resource_details(&world.root, world.state(), world.application("app"));
+        let data = details.into_iter().find(|resource| resource.name == name("data")).unwrap();
+        data.former.iter().map(|content| content.revision).collect()
+    };
+    assert_eq!(former(&world), [3, 4, 5, 6]);
+    assert_eq!(attach(&mut world, "data", uploads[0].clone()).unwrap_err().code, ErrorCode::NotFound);
+    assert_eq!(attach(&mut world, "data", uploads[2].clone()).unwrap(), (8, true));
+    assert_eq!(former(&world), [4, 5, 6, 7]);
+    // It is the present content now, and stays as long as one revision has it.
+    world.work(WorkerCommand::ForgetResource(uploads[2].digest));
+    assert!(world.root.resource_content(&uploads[2].digest).is_some());
 }
 
 /// Uploads an archive in which an image was found.
