@@ -10,6 +10,7 @@ mod commands;
 mod languages;
 mod notices;
 mod operators;
+mod output;
 mod rollback;
 
 /// The options of an agent that runs workloads as processes of its own user.
