@@ -5,12 +5,8 @@ use std::{fmt, io, sync::Arc};
 use parking_lot::RwLock;
 use periapt_host_api::{AgentName, Digest};
 use rustls::{
-    CertificateError as Invalid, ClientConfig, DigitallySignedStruct, Error, ServerConfig, SignatureScheme,
-    client::{
-        Resumption,
-        danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
-    },
-    crypto::{verify_tls12_signature, verify_tls13_signature},
+    CertificateError as Invalid, ClientConfig, Error, ServerConfig, SignatureScheme,
+    client::Resumption,
     pki_types::{CertificateDer, ServerName, UnixTime},
     server::{
         ClientHello, NoServerSessionStorage, ResolvesServerCert, WebPkiClientVerifier,
@@ -26,6 +22,7 @@ use crate::{
     client::{ClientCertificate, roots},
     clock::WallClock,
     provider::{VERSIONS, provider},
+    verifier::{CertificateJudge, JudgedVerifier},
 };
 
 /// The protocol that agents speak to each other: no other server takes such a connection for one of its own.
@@ -107,7 +104,7 @@ impl AgentTls {
             .with_protocol_versions(VERSIONS)
             .map_err(io::Error::other)?
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(verifier))
+            .with_custom_certificate_verifier(Arc::new(JudgedVerifier(verifier)))
             .with_client_cert_resolver(Arc::new(self.shown.clone()));
         config.alpn_protocols = vec![PROTOCOL.to_vec()];
         config.resumption = Resumption::disabled();
@@ -149,7 +146,7 @@ impl ResolvesServerCert for ShownToAgents {
     }
 }
 
-/// A verifier that accepts one agent. The certificates of agents are made for clients: the side that takes the connection is
+/// A judge that accepts one agent. The certificates of agents are made for clients: the side that takes the connection is
 /// checked as a client is, and then by its name and key.
 #[derive(Debug)]
 struct OneAgent {
@@ -158,46 +155,19 @@ struct OneAgent {
     key: Digest,
 }
 
-impl ServerCertVerifier for OneAgent {
-    fn verify_server_cert(
+impl CertificateJudge for OneAgent {
+    fn judge(
         &self,
-        end_entity: &CertificateDer<'_>,
+        shown: &CertificateDer<'_>,
         intermediates: &[CertificateDer<'_>],
-        _server_name: &ServerName<'_>,
-        _ocsp_response: &[u8],
+        _server: &ServerName<'_>,
         now: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        self.of_authority.verify_client_cert(end_entity, intermediates, now)?;
-        match PeerCertificate::read(end_entity) {
-            Ok(PeerCertificate::Agent(shown)) if shown.agent == self.agent && shown.key == self.key => {
-                Ok(ServerCertVerified::assertion())
-            }
+    ) -> Result<(), Error> {
+        self.of_authority.verify_client_cert(shown, intermediates, now)?;
+        match PeerCertificate::read(shown) {
+            Ok(PeerCertificate::Agent(agent)) if agent.agent == self.agent && agent.key == self.key => Ok(()),
             _ => Err(Invalid::ApplicationVerificationFailure.into()),
         }
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        let provider = provider();
-        verify_tls12_signature(message, certificate, signature, &provider.signature_verification_algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        let provider = provider();
-        verify_tls13_signature(message, certificate, signature, &provider.signature_verification_algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        provider().signature_verification_algorithms.supported_schemes()
     }
 }
 

@@ -5,12 +5,8 @@ use std::{fmt, sync::Arc};
 use parking_lot::RwLock;
 use periapt_host_api::Digest;
 use rustls::{
-    ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
-    client::{
-        ResolvesClientCert, Resumption, WebPkiServerVerifier,
-        danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
-    },
-    crypto::{verify_tls12_signature, verify_tls13_signature},
+    ClientConfig, Error, RootCertStore, SignatureScheme,
+    client::{ResolvesClientCert, Resumption, WebPkiServerVerifier, danger::ServerCertVerifier},
     pki_types::{CertificateDer, ServerName, UnixTime},
     sign::CertifiedKey,
 };
@@ -20,6 +16,7 @@ use crate::{
     clock::WallClock,
     key::AgentKey,
     provider::{VERSIONS, provider},
+    verifier::{CertificateJudge, JudgedVerifier},
 };
 
 /// The authority that a client trusts.
@@ -96,7 +93,7 @@ pub fn client_config(
     let builder = match trust {
         Trust::Authority(pem) => builder.with_root_certificates(roots(chain(pem)?).map_err(setup)?),
         Trust::Digest(digest) => {
-            builder.dangerous().with_custom_certificate_verifier(Arc::new(ByDigest(*digest)))
+            builder.dangerous().with_custom_certificate_verifier(Arc::new(JudgedVerifier(ByDigest(*digest))))
         }
     };
     let mut config = builder.with_client_cert_resolver(Arc::new(shown.clone()));
@@ -114,50 +111,26 @@ pub(crate) fn roots(certificates: Vec<CertificateDer<'static>>) -> Result<RootCe
     Ok(roots)
 }
 
-/// A verifier that knows its authority by a digest.
+/// A judge that knows its authority by a digest.
 #[derive(Debug)]
 struct ByDigest(Digest);
 
-impl ServerCertVerifier for ByDigest {
-    fn verify_server_cert(
+impl CertificateJudge for ByDigest {
+    fn judge(
         &self,
-        end_entity: &CertificateDer<'_>,
+        shown: &CertificateDer<'_>,
         intermediates: &[CertificateDer<'_>],
-        server_name: &ServerName<'_>,
-        ocsp_response: &[u8],
+        server: &ServerName<'_>,
         now: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        let mut shown = std::iter::once(end_entity).chain(intermediates);
-        let authority = shown.find(|certificate| Digest::of(certificate) == self.0);
+    ) -> Result<(), Error> {
+        let mut certificates = std::iter::once(shown).chain(intermediates);
+        let authority = certificates.find(|certificate| Digest::of(certificate) == self.0);
         let authority = authority.ok_or(rustls::CertificateError::UnknownIssuer)?;
         let roots = roots(vec![authority.clone().into_owned()])?;
         let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider())
             .build()
             .map_err(|error| Error::General(error.to_string()))?;
-        verifier.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        let provider = provider();
-        verify_tls12_signature(message, certificate, signature, &provider.signature_verification_algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        let provider = provider();
-        verify_tls13_signature(message, certificate, signature, &provider.signature_verification_algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        provider().signature_verification_algorithms.supported_schemes()
+        // An authority of its own staples nothing about its certificates.
+        verifier.verify_server_cert(shown, intermediates, server, &[], now).map(drop)
     }
 }

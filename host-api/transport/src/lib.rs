@@ -23,6 +23,7 @@ mod server;
 mod socket;
 #[cfg(feature = "testing")]
 pub mod testing;
+mod verifier;
 mod web;
 
 pub use agents::{AgentTls, AgentTlsStream};
