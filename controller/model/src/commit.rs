@@ -1,7 +1,7 @@
 //! The calls of runners: attachment, commits, early effects, leases, reports about storage.
 
 use periapt_host_api::{
-    AgentName, ErrorCode, Incarnation, Refusal, UnitName,
+    AgentName, Digest, ErrorCode, Incarnation, Refusal, UnitName,
     agent::{RunnerAnswer, RunnerCommand},
     commit::UnitCommit,
     hash,

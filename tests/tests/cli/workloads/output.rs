@@ -101,7 +101,7 @@ fn all_containers_of_a_unit_are_shown_in_order_and_workloads_in_the_log() -> any
     // The same lines are among those of the log.
     let log = |more: &[&'static str]| {
         let words = ["debug-log", "--workloads", "--no-tail", "-n", "5"];
-        periapt.ok([&words, more].concat())
+        periapt.ok([&words[..], more].concat())
     };
     let both = log(&["--include", "probe/0"])?;
     for line in ["INFO workload.db.say hello-of-db", "INFO workload.web.say hello-of-web"] {
