@@ -5,7 +5,7 @@ use std::{fmt, io, sync::Arc};
 use parking_lot::RwLock;
 use periapt_host_api::{AgentName, Digest};
 use rustls::{
-    CertificateError as Invalid, ClientConfig, Error, ServerConfig, SignatureScheme,
+    CertificateError as Invalid, ClientConfig, Error, ServerConfig,
     client::Resumption,
     pki_types::{CertificateDer, ServerName, UnixTime},
     server::{
