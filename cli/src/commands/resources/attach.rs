@@ -22,8 +22,8 @@ use crate::{
 ///
 /// Its units run upgrade-charm, and hooks from then on read the new file; containers start again with the new image. The
 /// same content again changes nothing. A number in place of a file is an earlier revision of the resource: the controller
-/// keeps the last four beside the present one. A resource of type oci-image is an archive or directory of an OCI layout, what
-/// `docker save` writes, the name of an image in a registry, or a YAML file with registrypath, username and password.
+/// keeps the last four beside the present one. A resource of type oci-image is an archive or directory of an OCI layout,
+/// what `docker save` writes, the name of an image in a registry, or a YAML file with registrypath, username and password.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
