@@ -14,6 +14,7 @@ pub(crate) fn child_program(environment: Vec<(OsString, OsString)>) -> ChildProg
         runner: arguments("runner"),
         compile_helper: arguments("compile-helper"),
         pod: ["agent", "pod", "--keeper"].map(OsString::from).into(),
+        holder: arguments("hold-pods"),
         unpack_helper: arguments("unpack-helper"),
         environment,
     }

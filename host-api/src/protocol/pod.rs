@@ -1,8 +1,8 @@
 //! The words between an agent's keeper and the process of a pod, over the socket that the process has as its standard
-//! input. The end of the socket is the end of the pod.
+//! input. The end of the socket is the end of the pod. The agent's holder keeps the keeper's end open while no keeper runs.
 //!
-//! The keeper sends [`PodStream`]s, each beside one end of a stream. On that stream, the pod first answers with one byte,
-//! [`OPENED`] or another one, and then serves it. The pod sends [`PodReport`]s, one JSON text a line. A
+//! The keeper sends [`PodOrder`]s, each beside a descriptor: one end of a stream. On that stream, the pod first answers with
+//! one byte, [`OPENED`] or another one, and then serves it. The pod sends [`PodReport`]s, one JSON text a line. A
 //! [`Dial`](PodReport::Dial) is sent beside one end of a stream, too, on which the keeper answers in the same way. A
 //! workload sends its pod the same words ([`DialOrder`]) on a socket of its own.
 
@@ -31,25 +31,41 @@ pub enum PodStream {
     Port(u16),
 }
 
-impl PodStream {
-    /// The bytes of each target.
-    pub const BYTES: usize = 2;
+/// An order of a keeper to its pod.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PodOrder {
+    /// Open a stream, whose other end comes beside the order.
+    Open(PodStream),
+    /// Report [`Ready`](PodReport::Ready), all notices and the state again: another keeper has the socket now. The
+    /// descriptor beside the order has no meaning.
+    Repeat,
+}
 
-    /// Encodes the target.
+impl PodOrder {
+    /// The bytes of each order.
+    pub const BYTES: usize = 3;
+
+    /// Encodes the order.
     #[must_use]
     pub fn to_bytes(self) -> [u8; Self::BYTES] {
         match self {
-            Self::Pebble => [0; 2],
-            Self::Port(port) => port.to_be_bytes(),
+            Self::Open(PodStream::Pebble) => [0; 3],
+            Self::Open(PodStream::Port(port)) => {
+                let [high, low] = port.to_be_bytes();
+                [1, high, low]
+            }
+            Self::Repeat => [2, 0, 0],
         }
     }
 
-    /// Decodes a target.
+    /// Decodes an order; none if there is no such order.
     #[must_use]
-    pub fn from_bytes(bytes: [u8; Self::BYTES]) -> Self {
-        match u16::from_be_bytes(bytes) {
-            0 => Self::Pebble,
-            port => Self::Port(port),
+    pub fn from_bytes(bytes: [u8; Self::BYTES]) -> Option<Self> {
+        match bytes {
+            [0, 0, 0] => Some(Self::Open(PodStream::Pebble)),
+            [1, high, low] => Some(Self::Open(PodStream::Port(u16::from_be_bytes([high, low])))),
+            [2, 0, 0] => Some(Self::Repeat),
+            _ => None,
         }
     }
 }
@@ -121,6 +137,17 @@ pub const MAX_HOST_BYTES: usize = 253;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_order_is_read_as_it_was_written_and_others_are_none() {
+        let ports = [1, 80, 255, 256, u16::MAX].map(|port| PodOrder::Open(PodStream::Port(port)));
+        for order in ports.into_iter().chain([PodOrder::Open(PodStream::Pebble), PodOrder::Repeat]) {
+            assert_eq!(PodOrder::from_bytes(order.to_bytes()), Some(order));
+        }
+        for bytes in [[0, 0, 1], [2, 1, 0], [3, 0, 0]] {
+            assert_eq!(PodOrder::from_bytes(bytes), None);
+        }
+    }
 
     #[test]
     fn a_report_fits_whatever_a_service_wrote() {

@@ -41,6 +41,8 @@ mod directories;
 mod disk_space;
 mod firewall;
 mod follow;
+mod held;
+mod holding;
 mod identity;
 mod images;
 mod ingress;
@@ -56,6 +58,7 @@ mod places;
 mod pods;
 mod probe;
 mod process;
+mod process_handle;
 mod relay;
 mod replacement;
 mod resources;
@@ -72,7 +75,7 @@ pub use firewall::{FirewallError, TooManyRules, try_firewall};
 pub use identity::IdentityError;
 pub use leases_alone::LeaseKeeper;
 pub use probe::ControllerProbe;
-pub use workloads::try_containers;
+pub use workloads::{end_pods, try_containers};
 
 use charms::Charms;
 use compile::CompileHelper;
@@ -80,6 +83,7 @@ use controller::{Controller, ControllerError, HttpController};
 use directories::Directories;
 use firewall::Firewall;
 use follow::{Assignments, Follow};
+use holding::Holding;
 use identity::AgentIdentity;
 use ingress::IngressHost;
 use metrics_listener::MetricsListener;
@@ -254,7 +258,8 @@ impl AgentService {
     }
 
     /// Runs until cancelled, until another program is chosen, or until the controller refuses the agent or does not know
-    /// it any more. Then its runners have ended. Abandoned hooks run again with the next agent (U-13).
+    /// it any more. Then its runners have ended. Abandoned hooks run again with the next agent (U-13). Pods have ended, too,
+    /// unless another program takes them over.
     pub async fn run(self, cancel: CancellationToken) -> Result<(), AgentError> {
         let directories = Arc::clone(&self.directories);
         let firewall = Firewall::new(&self.options, self.register.peer_port, &self.directories)?;
@@ -271,11 +276,28 @@ impl AgentService {
         cancel: CancellationToken,
     ) -> Result<(), AgentError> {
         process::keep_descriptors();
-        process::forbid_core_dumps();
         process::allow_many_descriptors();
+        let holding = workloads::holding(&self.options, &self.directories).await;
+        let programs = self.options.programs.clone();
+        let ended = self.serve(cancel, holding.clone()).await;
+        // The program that tries this one takes them over again, or ends them.
+        if programs.is_some_and(|programs| programs.running().trial) {
+            holding.holder.leave();
+        }
+        holding.end().await;
+        ended
+    }
+
+    async fn serve(self, cancel: CancellationToken, holding: Holding) -> Result<(), AgentError> {
+        process::forbid_core_dumps();
         process::give_large_allocations_back();
         tell_of_gaps();
         let mut beside = JoinSet::new();
+        let (earlier, within) = (holding.clone(), self.options.keep_pods);
+        beside.spawn(async move {
+            sleep(within).await;
+            earlier.end_unclaimed().await;
+        });
         if let Some(metrics) = self.metrics {
             let address = metrics.address;
             let serve = metrics.serve(cancel.clone());
@@ -288,6 +310,9 @@ impl AgentService {
             }
         };
         if let Some(images) = images.clone() {
+            if !holding.pods.is_empty() {
+                images.keep_unused();
+            }
             beside.spawn(async move { images.clean_up_once().await });
         }
         let joined = self.identity.join(&self.options.controllers, self.options.join.as_ref());
@@ -302,7 +327,9 @@ impl AgentService {
         let controller = HttpController::new(client, name, kept, Arc::clone(&refused));
         let directories = self.directories;
         let api_addresses: Vec<String> = self.options.controllers.servers().collect();
-        let ingress = IngressHost::new(self.listen_addresses, api_addresses.iter().map(String::as_str));
+        let controllers = api_addresses.iter().map(String::as_str);
+        let ingress =
+            IngressHost::holding(self.listen_addresses, controllers, Arc::clone(&holding.listeners));
         let agents = self.identity.agent_tls(&joined)?;
         let peers = match self.peers {
             Some(listener) => {
@@ -328,10 +355,11 @@ impl AgentService {
             self.engine,
             self.options.compiling,
         ));
-        pods::forget_earlier(&directories);
+        pods::forget_earlier(&directories, &holding.pods);
         let program = workloads::pod_program(&self.options);
         let files = Arc::clone(&charms) as Arc<dyn PodFiles>;
-        let pods = Arc::new(PodStarter::new(program, self.options.pods, files, directories.pods()));
+        let pods = PodStarter::new(program, self.options.pods, files, directories.pods());
+        let pods = Arc::new(pods.holding(holding.holder.clone(), Arc::clone(&holding.pods)));
         let shared = Arc::new(Shared {
             agent: self.options.name.clone(),
             controller,
@@ -446,6 +474,9 @@ impl<C: Controller> Keeper<C> {
                 next = assignments.next() => {
                     if std::mem::take(&mut first) {
                         self.clean_up(&next).await;
+                        let held = Arc::clone(self.shared.pods.held());
+                        let models: BTreeSet<_> = next.models.keys().copied().collect();
+                        self.ending.spawn(async move { held.end_others(&models).await });
                     }
                     let (target, within) = (next.program.clone(), next.program_within);
                     let orders = next.logs.clone();
@@ -457,8 +488,11 @@ impl<C: Controller> Keeper<C> {
                     self.replacement.look(target.as_ref(), Duration::from_secs(within.into()));
                 }
                 prepared = self.replacement.prepared() => match prepared {
-                    // It is tried once this agent has ended in order.
-                    Preparation::Chosen => break,
+                    // It is tried once this agent has ended in order, and takes the pods over.
+                    Preparation::Chosen => {
+                        self.leave_pods();
+                        break;
+                    }
                     Preparation::Refused => {
                         register.program = self.replacement.running();
                         tokio::select! {
@@ -470,8 +504,19 @@ impl<C: Controller> Keeper<C> {
                 Some(_) = self.ending.join_next() => {}
             }
         }
+        if self.replacement.running().is_some_and(|program| program.trial) {
+            self.leave_pods();
+        }
         self.stop().await;
         Ok(())
+    }
+
+    /// Leaves all pods and their images to the next keeper.
+    fn leave_pods(&self) {
+        self.shared.pods.leave();
+        if let Some(images) = &self.shared.images {
+            images.keep_unused();
+        }
     }
 
     /// Registers, and retries while the controller is away.

@@ -8,6 +8,7 @@
 
 mod clock;
 mod helper;
+mod holder;
 mod host;
 mod keeper;
 pub mod metrics;
@@ -17,9 +18,10 @@ mod runner;
 mod unpack;
 
 pub use helper::run_compile_helper;
+pub use holder::run_holder;
 pub use keeper::{
     AgentError, AgentService, AgentState, ControllerProbe, DirectoryError, FirewallError, Handle,
-    IdentityError, LeaseKeeper, TooManyRules, try_containers, try_firewall,
+    IdentityError, LeaseKeeper, TooManyRules, end_pods, try_containers, try_firewall,
 };
 pub use options::{
     ChildProgram, CompileLimits, ContainerDriver, FirewallOptions, HookCapacity, HostGaps, Options,

@@ -44,6 +44,8 @@ pub struct Options {
     pub program: ChildProgram,
     /// The drivers of pods.
     pub pods: PodDrivers,
+    /// The time for which pods go on without an agent, once this one was killed. Then they end by themselves.
+    pub keep_pods: Duration,
     /// The limits on concurrent hooks of one model on this agent.
     pub hooks: HookCapacity,
     /// The time without due work after which a runner ends. It starts again when work is due.
@@ -144,6 +146,8 @@ pub struct ChildProgram {
     pub compile_helper: Vec<OsString>,
     /// The arguments for a pod of this agent, before those of its driver.
     pub pod: Vec<OsString>,
+    /// The arguments for the process that holds pods while no agent runs: it calls [`crate::run_holder`].
+    pub holder: Vec<OsString>,
     /// The arguments for the process that unpacks images: it calls [`crate::run_unpack_helper`].
     pub unpack_helper: Vec<OsString>,
     /// The whole environment of all. They see no other variables of the agent.
@@ -196,6 +200,7 @@ impl Options {
             tags: BTreeSet::new(),
             program,
             pods: PodDrivers::default(),
+            keep_pods: Duration::from_secs(300),
             hooks: HookCapacity::of_this_host(),
             idle_after: Duration::from_secs(60),
             compiling: CompileLimits::default(),

@@ -17,7 +17,7 @@ use periapt_helper::send_beside;
 use periapt_host_api::{
     container::PodState,
     notice::WaitingNotices,
-    pod::{OPENED, PodReport, PodStream, REFUSED},
+    pod::{OPENED, PodOrder, PodReport, PodStream, REFUSED},
 };
 use periapt_pebble::PodCaller;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, recvmsg};
@@ -67,6 +67,22 @@ pub(crate) struct PodNews {
     pub(crate) ends: mpsc::Receiver<ServiceEnd>,
 }
 
+/// The news for keepers, one after the other.
+struct Passed {
+    called: mpsc::Receiver<WorkloadCall>,
+    notices: watch::Receiver<WaitingNotices>,
+    states: watch::Receiver<PodState>,
+    ends: mpsc::Receiver<ServiceEnd>,
+}
+
+/// The end of one keeper.
+enum Over {
+    /// Another keeper has the socket.
+    Repeat,
+    /// The socket has ended.
+    End,
+}
+
 /// The socket to a keeper.
 #[derive(Debug)]
 pub(crate) struct Keeper {
@@ -81,50 +97,80 @@ impl Keeper {
     }
 
     /// Reports that the pod listens, serves the keeper's streams, and passes on what the pod has for its keeper, until the
-    /// keeper's socket ends.
+    /// keeper's socket ends. Another keeper that takes the socket over is told all again.
     pub(crate) async fn serve(mut self, targets: Targets, boot_id: String, news: PodNews) {
-        let PodNews { calls: sockets, notices, states, mut ends } = news;
-        if let Err(error) = self.report(&PodReport::Ready { boot_id }).await {
-            tracing::info!("the keeper cannot be told that the pod listens: {error}");
-            return;
+        let PodNews { calls: sockets, notices, states, ends } = news;
+        let (calls, called) = mpsc::channel(CALLS);
+        let mut passed = Passed { called, notices, states, ends };
+        let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+        let served = async {
+            loop {
+                match self.serve_one(&targets, &boot_id, &mut passed, &permits).await {
+                    Ok(Over::Repeat) => {
+                        passed.notices.mark_changed();
+                        passed.states.mark_changed();
+                    }
+                    Ok(Over::End) => return,
+                    Err(error) => {
+                        tracing::warn!("the keeper's socket failed: {error}");
+                        return;
+                    }
+                }
+            }
+        };
+        let taken = async {
+            take_all(sockets, calls).await;
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            () = served => {}
+            () = taken => {}
         }
-        let (calls, mut called) = mpsc::channel(CALLS);
-        let taken = take_all(sockets, calls);
+    }
+
+    /// Serves one keeper.
+    async fn serve_one(
+        &mut self,
+        targets: &Targets,
+        boot_id: &str,
+        passed: &mut Passed,
+        permits: &Arc<Semaphore>,
+    ) -> io::Result<Over> {
+        self.report(&PodReport::Ready { boot_id: boot_id.to_owned() }).await?;
+        let Passed { called, notices, states, ends } = passed;
+        // What waits in this channel is told to this keeper alone: the next one hears all from the beginning.
         let (reports, mut reported) = mpsc::channel(1);
         let told = reports.clone();
-        let beside =
-            async { tokio::join!(taken, report_notices(notices, reports), report_states(states, told)) };
+        let (notices, states) = (notices.clone(), states.clone());
+        let beside = async { tokio::join!(report_notices(notices, reports), report_states(states, told)) };
         tokio::pin!(beside);
-        let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         let mut has_news = true;
         loop {
             let next = async {
-                let permit = Arc::clone(&permits).acquire_owned().await.map_err(io::Error::other)?;
+                let permit = Arc::clone(permits).acquire_owned().await.map_err(io::Error::other)?;
                 Ok::<_, io::Error>(self.next().await?.map(|next| (next, permit)))
             };
-            let next: io::Result<_> = tokio::select! {
-                next = next => next,
-                Some(call) = called.recv() => match self.pass(&call).await {
-                    Ok(()) => continue,
-                    Err(error) => Err(error),
-                },
-                Some((service, reason)) = ends.recv() => {
-                    match self.report(&PodReport::service_ended(service, &reason)).await {
-                        Ok(()) => continue,
-                        Err(error) => Err(error),
-                    }
+            let next = tokio::select! {
+                next = next => next?,
+                Some(call) = called.recv() => {
+                    self.pass(&call).await?;
+                    continue;
                 }
-                Some(report) = reported.recv() => match self.report(&report).await {
-                    Ok(()) => continue,
-                    Err(error) => Err(error),
-                },
+                Some((service, reason)) = ends.recv() => {
+                    self.report(&PodReport::service_ended(service, &reason)).await?;
+                    continue;
+                }
+                Some(report) = reported.recv() => {
+                    self.report(&report).await?;
+                    continue;
+                }
                 _ = &mut beside, if has_news => {
                     has_news = false;
                     continue;
                 }
             };
             match next {
-                Ok(Some(((target, stream), permit))) => {
+                Some(((PodOrder::Open(target), stream), permit)) => {
                     let targets = targets.clone();
                     tokio::spawn(async move {
                         if let Err(error) = lead(target, stream, targets).await {
@@ -133,11 +179,8 @@ impl Keeper {
                         drop(permit);
                     });
                 }
-                Ok(None) => return,
-                Err(error) => {
-                    tracing::warn!("the keeper's socket failed: {error}");
-                    return;
-                }
+                Some(((PodOrder::Repeat, _), _)) => return Ok(Over::Repeat),
+                None => return Ok(Over::End),
             }
         }
     }
@@ -171,13 +214,13 @@ impl Keeper {
         }
     }
 
-    /// Waits for the next stream; none at the end of the socket.
-    async fn next(&self) -> io::Result<Option<(PodStream, UnixStream)>> {
+    /// Waits for the next order with its stream; none at the end of the socket.
+    async fn next(&self) -> io::Result<Option<(PodOrder, UnixStream)>> {
         let received = self.socket.async_io(Interest::READABLE, || receive(&self.socket)).await?;
-        let Some((target, descriptor)) = received else { return Ok(None) };
+        let Some((order, descriptor)) = received else { return Ok(None) };
         let stream = Started::from(descriptor);
         stream.set_nonblocking(true)?;
-        Ok(Some((target, UnixStream::from_std(stream)?)))
+        Ok(Some((order, UnixStream::from_std(stream)?)))
     }
 }
 
@@ -209,9 +252,9 @@ async fn report_states(mut states: watch::Receiver<PodState>, reports: mpsc::Sen
     }
 }
 
-/// Receives one target with its descriptor. The keeper sends both at once, and the kernel joins them to no others.
-fn receive(socket: &UnixStream) -> io::Result<Option<(PodStream, OwnedFd)>> {
-    let mut bytes = [0; PodStream::BYTES];
+/// Receives one order with its descriptor. The keeper sends both at once, and the kernel joins them to no others.
+fn receive(socket: &UnixStream) -> io::Result<Option<(PodOrder, OwnedFd)>> {
+    let mut bytes = [0; PodOrder::BYTES];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut beside = RecvAncillaryBuffer::new(&mut space);
     let read = recvmsg(socket, &mut [IoSliceMut::new(&mut bytes)], &mut beside, RecvFlags::CMSG_CLOEXEC)?;
@@ -224,9 +267,10 @@ fn receive(socket: &UnixStream) -> io::Result<Option<(PodStream, OwnedFd)>> {
     });
     match descriptor {
         Some(descriptor) if read.bytes == bytes.len() && !read.flags.contains(ReturnFlags::CTRUNC) => {
-            Ok(Some((PodStream::from_bytes(bytes), descriptor)))
+            let order = PodOrder::from_bytes(bytes);
+            Ok(Some((order.ok_or_else(|| io::Error::other("an unknown order came"))?, descriptor)))
         }
-        _ => Err(io::Error::other("a stream came without its descriptor")),
+        _ => Err(io::Error::other("an order came without its descriptor")),
     }
 }
 
@@ -260,7 +304,11 @@ async fn lead(target: PodStream, mut stream: UnixStream, targets: Targets) -> io
 #[cfg(test)]
 mod tests {
     use periapt_host_api::notice::WorkloadNotice;
-    use tokio::io::{AsyncBufReadExt as _, BufReader};
+    use tokio::{
+        io::{AsyncBufReadExt as _, BufReader, Lines},
+        net::unix::OwnedReadHalf,
+        task::JoinHandle,
+    };
 
     use super::*;
     use crate::names::Names;
@@ -269,36 +317,97 @@ mod tests {
         WorkloadNotice::CheckFailed { check: check.to_owned() }
     }
 
+    /// A pod's side of the socket, with what the pod has for its keeper, and the keeper's side.
+    struct Stage {
+        notices: watch::Sender<WaitingNotices>,
+        states: watch::Sender<PodState>,
+        reports: Lines<BufReader<OwnedReadHalf>>,
+        /// A duplicate of the keeper's side, as the holder has one.
+        held: Started,
+        serving: JoinHandle<()>,
+        _calling: mpsc::UnboundedSender<OwnedFd>,
+        _ending: mpsc::Sender<ServiceEnd>,
+    }
+
+    impl Stage {
+        fn new() -> Self {
+            let (ours, theirs) = Started::pair().unwrap();
+            let (notices, told) = watch::channel(WaitingNotices::default());
+            let keeper = Keeper::new(theirs).unwrap();
+            let (calling, calls) = mpsc::unbounded_channel();
+            let (ending, ends) = mpsc::channel(1);
+            let (states, shown) = watch::channel(PodState::default());
+            let news = PodNews { calls, notices: told, states: shown, ends };
+            let targets = Targets { router: Router::new(), network: Network::System(Names::OfSystem) };
+            let serving = tokio::spawn(async move { keeper.serve(targets, "b1".to_owned(), news).await });
+            ours.set_nonblocking(true).unwrap();
+            let held = ours.try_clone().unwrap();
+            let (reading, writing) = UnixStream::from_std(ours).unwrap().into_split();
+            // Dropping it would end the direction for all duplicates.
+            writing.forget();
+            let reports = BufReader::new(reading).lines();
+            Self { notices, states, reports, held, serving, _calling: calling, _ending: ending }
+        }
+
+        async fn next(&mut self) -> PodReport {
+            let line = timeout(Duration::from_secs(60), self.reports.next_line()).await.unwrap();
+            serde_json::from_str::<PodReport>(&line.unwrap().unwrap()).unwrap()
+        }
+
+        fn add(&self, number: u64, check: &str) {
+            self.notices.send_modify(|it| drop(it.add(number, number, failed(check))));
+        }
+
+        async fn end(self) {
+            self.held.shutdown(std::net::Shutdown::Both).unwrap();
+            timeout(Duration::from_secs(60), self.serving).await.unwrap().unwrap();
+        }
+    }
+
+    fn ready() -> PodReport {
+        PodReport::Ready { boot_id: "b1".to_owned() }
+    }
+
+    fn notice(number: u64, check: &str) -> PodReport {
+        PodReport::Notice { number, notice: failed(check) }
+    }
+
     #[tokio::test]
     async fn notices_are_reported_after_the_start_and_what_repeats_meanwhile_once() {
-        let (ours, theirs) = Started::pair().unwrap();
-        let (notices, told) = watch::channel(WaitingNotices::default());
-        let keeper = Keeper::new(theirs).unwrap();
-        let (_calling, calls) = mpsc::unbounded_channel();
-        let (_ending, ends) = mpsc::channel(1);
-        let (states, shown) = watch::channel(PodState::default());
-        let news = PodNews { calls, notices: told, states: shown, ends };
-        let targets = Targets { router: Router::new(), network: Network::System(Names::OfSystem) };
-        let serving = tokio::spawn(async move { keeper.serve(targets, "b1".to_owned(), news).await });
-        ours.set_nonblocking(true).unwrap();
-        let mut reports = BufReader::new(UnixStream::from_std(ours).unwrap()).lines();
-        let mut next = async || {
-            let line = timeout(Duration::from_secs(60), reports.next_line()).await.unwrap();
-            serde_json::from_str::<PodReport>(&line.unwrap().unwrap()).unwrap()
-        };
-        let notice = |number, check| PodReport::Notice { number, notice: failed(check) };
-        let add = |number, check| notices.send_modify(|it| drop(it.add(number, number, failed(check))));
-        assert_eq!(next().await, PodReport::Ready { boot_id: "b1".to_owned() });
-        add(1, "up");
-        assert_eq!(next().await, notice(1, "up"));
+        let mut stage = Stage::new();
+        assert_eq!(stage.next().await, ready());
+        stage.add(1, "up");
+        assert_eq!(stage.next().await, notice(1, "up"));
         for (number, check) in [(2, "up"), (3, "disk"), (4, "up")] {
-            add(number, check);
+            stage.add(number, check);
         }
-        assert_eq!((next().await, next().await), (notice(3, "disk"), notice(4, "up")));
+        assert_eq!((stage.next().await, stage.next().await), (notice(3, "disk"), notice(4, "up")));
         let state = PodState { left_out: 7, ..PodState::default() };
-        states.send_replace(state.clone());
-        assert_eq!(next().await, PodReport::State(state));
-        drop(reports);
-        timeout(Duration::from_secs(60), serving).await.unwrap().unwrap();
+        stage.states.send_replace(state.clone());
+        assert_eq!(stage.next().await, PodReport::State(state));
+        stage.end().await;
+    }
+
+    #[tokio::test]
+    async fn a_keeper_that_takes_the_socket_over_is_told_all_again() {
+        let mut stage = Stage::new();
+        assert_eq!(stage.next().await, ready());
+        stage.add(1, "up");
+        assert_eq!(stage.next().await, notice(1, "up"));
+        stage.add(2, "disk");
+        let state = PodState { left_out: 7, ..PodState::default() };
+        stage.states.send_replace(state.clone());
+        let (beside, _) = Started::pair().unwrap();
+        send_beside(&stage.held, &PodOrder::Repeat.to_bytes(), beside.as_fd()).unwrap();
+        // What was reported before the order arrived comes first.
+        while stage.next().await != ready() {}
+        let mut told = Vec::new();
+        while told.len() < 3 {
+            told.push(stage.next().await);
+        }
+        let at = |report: &PodReport| told.iter().position(|it| it == report).unwrap();
+        assert!(at(&notice(1, "up")) < at(&notice(2, "disk")), "{told:?}");
+        assert!(told.contains(&PodReport::State(state)), "{told:?}");
+        stage.end().await;
     }
 }

@@ -319,22 +319,27 @@ fn a_workload_that_writes_past_its_storage_is_ended_until_there_is_room() -> any
 }
 
 #[test]
-fn an_agent_that_is_killed_leaves_no_container_and_the_next_one_starts_them_again() -> anyhow::Result<()> {
+fn the_container_of_an_agent_that_is_killed_goes_on_under_the_next_one_and_ends_with_it() -> anyhow::Result<()>
+{
     let Some(scene) = Scene::new()? else { return Ok(()) };
     scene.periapt.deploy("probe", ["--resource", "image=one.tar"])?;
     let first = scene.boot_id("")?;
     scene.serve()?;
+    scene.periapt.ok_until(&["hooks", "probe/0"], |hooks| hooks.contains("web-pebble-ready"))?;
     let mut begun = scene.pods()?;
-    begun.extend(processes(&[&scene.server()])?);
+    let servers = processes(&[&scene.server()])?;
+    begun.extend(&servers);
     signal(scene.agent.id(), "KILL")?;
-    let is_gone = |pid: &u32| !fs::exists(format!("/proc/{pid}/exe")).unwrap_or_default();
-    until("all processes have ended", || Ok(begun.iter().all(is_gone)))?;
+    let runs = |pid: &u32| fs::exists(format!("/proc/{pid}/exe")).unwrap_or_default();
     let log = scene.periapt.path().join("agent.log");
     let mut agent = scene.periapt.agent_logged("worker", &log, ["--workloads", "namespaces"])?;
     assert_eq!(agent.first_line()?, "ready worker");
     let scene = Scene { agent, ..scene };
-    scene.boot_id(&first)?;
-    Ok(())
+    assert_eq!((scene.boot_id("")?, processes(&[&scene.server()])?), (first, servers), "the same container");
+    assert!(begun.iter().all(runs));
+    let Scene { agent, .. } = scene;
+    assert_eq!(agent.end("TERM")?, Some(0));
+    until("all processes have ended", || Ok(!begun.iter().any(runs)))
 }
 
 /// Makes the archive of an image whose bytes are changed by `change`.

@@ -1,12 +1,13 @@
 //! Workloads beside units: an agent that runs them, and hooks that speak to them.
 
-use std::{fs, net::TcpListener, time::Duration};
+use std::{fs, net::TcpListener};
 
 use anyhow::Context as _;
 use periapt_tests::{Installation, POLL_INTERVAL, RunningProcess, signal};
 use serde_json::{Value, json};
 
 mod commands;
+mod keepers;
 mod languages;
 mod notices;
 mod operators;
@@ -231,24 +232,6 @@ fn python_charms_on_ops_drive_their_container_with_an_unchanged_client() -> anyh
     periapt
         .ok_until(&["hooks", "python-workload/0"], |hooks| hooks.matches("web-pebble-ready").count() == 2)?;
     until("the page is back", || Ok(page().is_ok_and(|page| page == "two")))?;
-    Ok(())
-}
-
-#[test]
-fn a_keeper_that_is_killed_leaves_no_process_behind() -> anyhow::Result<()> {
-    let scene = Scene::new()?;
-    let port = free_port()?;
-    scene.boot_id()?;
-    scene.serve(port)?;
-    let server = format!("http.server {port}");
-    until("the server runs", || Ok(processes(&[&server])?.len() == 1))?;
-    let mut begun = children(scene.agent.id(), &["agent pod --keeper"])?;
-    begun.extend(processes(&[&server])?);
-    signal(scene.agent.id(), "KILL")?;
-    let is_gone = |pid: &u32| !fs::exists(format!("/proc/{pid}/exe")).unwrap_or_default();
-    until("all processes have ended", || Ok(begun.iter().all(is_gone)))?;
-    std::thread::sleep(Duration::from_millis(200));
-    assert!(processes(&[&server])?.is_empty());
     Ok(())
 }
 

@@ -4,6 +4,7 @@ use std::{
     net::{IpAddr, SocketAddr},
     path::{Path, PathBuf},
     process::ExitCode,
+    time::Duration,
 };
 
 use clap::{Args, Subcommand};
@@ -59,6 +60,19 @@ pub(crate) enum Agent {
     UnpackHelper {
         /// Its order.
         order: String,
+    },
+    /// An agent's process that holds the pods while no agent runs: started by an agent, with a socket as its standard input
+    #[command(hide = true)]
+    HoldPods {
+        /// Its job.
+        job: String,
+    },
+    /// End the pods of an agent that was killed: for supervisors, once no agent runs
+    #[command(hide = true)]
+    EndPods {
+        /// The agent's directory
+        #[arg(long, value_name = "DIR")]
+        data: PathBuf,
     },
     #[command(hide = true)]
     Pod(Box<Pod>),
@@ -138,6 +152,9 @@ pub(crate) struct Run {
     peer_port: Option<u16>,
     #[command(flatten)]
     firewall: FirewallArgs,
+    /// The seconds for which the pods of an agent that was killed wait for the next one. Then they end
+    #[arg(long, hide = true, value_name = "SECONDS", requires = "workloads", default_value_t = 300)]
+    keep_pods: u64,
     /// The format of the log, if not that of $PERIAPT_LOG_FORMAT or text
     #[arg(long, value_name = "FORMAT", value_enum)]
     log_format: Option<LogFormat>,
@@ -152,10 +169,15 @@ impl Verb for Agent {
         match self {
             Self::Run(run) => run.run().await,
             Self::Pod(pod) => pod.run().await,
+            Self::EndPods { data } => {
+                periapt_agent::end_pods(&data).await;
+                Ok(())
+            }
             // `main` runs them before there is a runtime.
             Self::Runner { .. }
             | Self::CompileHelper { .. }
             | Self::UnpackHelper { .. }
+            | Self::HoldPods { .. }
             | Self::Workload { .. }
             | Self::PodInside { .. } => Err(Failure::new("started by an agent only")),
         }
@@ -166,6 +188,8 @@ impl Verb for Agent {
             Self::Run(run) => {
                 Runtime::AllCores(Service { name: "periapt-agent", log_format: run.log_format })
             }
+            Self::EndPods { .. } => Runtime::AllCores(Service { name: "periapt-agent", log_format: None }),
+            Self::HoldPods { job } => Runtime::Own(periapt_agent::run_holder, job),
             Self::Pod(_) => Runtime::AllCores(Service { name: "periapt-pod", log_format: None }),
             Self::Runner { directories } => Runtime::Own(periapt_agent::run_runner, directories),
             Self::CompileHelper { order } => Runtime::Own(periapt_agent::run_compile_helper, order),
@@ -199,7 +223,11 @@ impl Run {
             false => {
                 let (name, controllers) = (self.name.clone(), controllers.clone());
                 let probe = ControllerProbe { name, data: data.clone(), controllers };
-                let Some(programs) = begin_service(&data, &probe, &cancel).await? else { return Ok(()) };
+                let Some(programs) = begin_service(&data, &probe, &cancel).await? else {
+                    // It was told to stop during the trial of another program, which has left its pods.
+                    periapt_agent::end_pods(&data).await;
+                    return Ok(());
+                };
                 Some(programs)
             }
         };
@@ -207,6 +235,7 @@ impl Run {
         let options = Options {
             join,
             pods,
+            keep_pods: Duration::from_secs(self.keep_pods),
             addresses: self.addresses,
             listen_addresses: self.listen_addresses,
             peer_port: self.peer_port,

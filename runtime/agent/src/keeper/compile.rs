@@ -98,6 +98,7 @@ mod tests {
                 runner: Vec::new(),
                 compile_helper: vec!["-c".into(), script.into()],
                 pod: Vec::new(),
+                holder: Vec::new(),
                 unpack_helper: Vec::new(),
                 environment: Vec::new(),
             },

@@ -14,6 +14,7 @@
 //! | `storage/MODEL/NAME-NUMBER/` | storage of a model's units, which runners write |
 //! | `program`, `programs/DIGEST/periapt` | the note of the agent's own program, and programs that replaced the installed one |
 //! | `firewall` | the name of the table that the agent has in the host's firewall |
+//! | `holder.sock` | the socket of the process that holds pods while no agent runs |
 //! | `pods/NUMBER/` | the files and sockets of a pod that runs, which go with it |
 //! | `incoming/` | unfinished fetches, extractions and compilations; emptied at each start |
 //!
@@ -108,6 +109,11 @@ impl Directories {
             }
         };
         Ok(Self { root, key, _lock: lock })
+    }
+
+    /// Returns the agent's own directory.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
     }
 
     /// Returns the key of the artifacts' MACs.

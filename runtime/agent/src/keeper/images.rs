@@ -58,6 +58,8 @@ pub(crate) struct Images {
     turn: tokio::sync::Mutex<()>,
     /// True if an image has lost its last container since the last clean-up.
     is_unsettled: AtomicBool,
+    /// True while containers of an earlier keeper may run on images that none of this one's uses.
+    keeps_unused: AtomicBool,
 }
 
 /// An unpacked image. Its layers stay while it exists.
@@ -107,7 +109,8 @@ impl Images {
     /// Creates the images below a directory, with a directory for unfinished work.
     pub(crate) fn new(directory: PathBuf, incoming: PathBuf, helper: Program) -> Self {
         let (used, turn) = (Mutex::default(), tokio::sync::Mutex::default());
-        Self { directory, incoming, helper, used, turn, is_unsettled: AtomicBool::new(false) }
+        let (is_unsettled, keeps_unused) = (AtomicBool::new(false), AtomicBool::new(false));
+        Self { directory, incoming, helper, used, turn, is_unsettled, keeps_unused }
     }
 
     /// Returns an image by the digest of its archive, and unpacks what of it is not there.
@@ -186,16 +189,22 @@ impl Images {
         self.clean_up().await;
     }
 
+    /// Removes nothing until [`Self::clean_up_once`]: containers of an earlier keeper run, and are taken over meanwhile.
+    pub(crate) fn keep_unused(&self) {
+        self.keeps_unused.store(true, Ordering::Relaxed);
+    }
+
     /// Removes what an earlier agent has left and no container uses. Its containers have had the time to begin.
     pub(crate) async fn clean_up_once(&self) {
         tokio::time::sleep(AFTER_START).await;
         self.is_unsettled.store(true, Ordering::Relaxed);
+        self.keeps_unused.store(false, Ordering::Relaxed);
         self.clean_up().await;
     }
 
     /// Removes layers that no container uses.
     pub(crate) async fn clean_up(&self) {
-        if !self.is_unsettled.load(Ordering::Relaxed) {
+        if !self.is_unsettled.load(Ordering::Relaxed) || self.keeps_unused.load(Ordering::Relaxed) {
             return;
         }
         let _turn = self.turn.lock().await;

@@ -129,7 +129,8 @@ impl<C: Controller> ModelKeeper<C> {
             let archives: Arc<dyn ImageArchives> = Arc::clone(&resources) as _;
             PodImages { images, archives }
         });
-        let pods = Pods::new(Arc::clone(&shared.pods), images, shared.directories.storage(&model), dials);
+        let pods =
+            Pods::new((model, Arc::clone(&shared.pods)), images, shared.directories.storage(&model), dials);
         let agent = CallingAgent {
             name: shared.agent.clone(),
             addresses: shared.own_addresses.clone(),

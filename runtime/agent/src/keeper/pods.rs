@@ -13,7 +13,7 @@ use futures_util::StreamExt as _;
 use parking_lot::Mutex;
 use periapt_hook::WorkloadTarget;
 use periapt_host_api::{
-    ApplicationName, ContainerName, UnitName,
+    ApplicationName, ContainerName, ModelUuid, UnitName,
     charm::MAX_CONTAINERS,
     pod::{DialOrder, PodStream},
     view::{FrameLine, ViewEntity},
@@ -25,9 +25,11 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
+mod held;
 mod life;
 mod listening;
 mod needs;
+mod note;
 mod process;
 mod reasons;
 mod report;
@@ -38,6 +40,7 @@ mod states;
 mod trial;
 mod wanted;
 
+pub(crate) use held::HeldPods;
 use life::PodBoard;
 pub(crate) use listening::ListeningPods;
 pub(crate) use process::PodProgram;
@@ -103,7 +106,8 @@ struct Running {
     ended: CancellationToken,
 }
 
-/// The pods of one model. Dropping it kills them; [`Self::end`] ends them in order.
+/// The pods of one model. Dropping it kills them; [`Self::end`] ends them in order. Neither touches pods that are left to the
+/// next keeper.
 #[derive(Debug)]
 pub(crate) struct Pods {
     starter: Arc<PodStarter>,
@@ -118,13 +122,15 @@ pub(crate) struct Pods {
     tasks: JoinSet<()>,
     /// The pods that this agent does not run, and the reasons.
     closed: BTreeMap<PodId, &'static str>,
+    /// The pods that end: another one of the same name begins after them.
+    ending: BTreeMap<PodId, CancellationToken>,
 }
 
 impl Pods {
     /// Creates the pods of a model, whose units' storage is below `storage`. Calls of their workloads go to `dials`, or are
     /// refused if it is full.
     pub(crate) fn new(
-        starter: Arc<PodStarter>,
+        (model, starter): (ModelUuid, Arc<PodStarter>),
         images: Option<PodImages>,
         storage: PathBuf,
         dials: mpsc::Sender<PodDial>,
@@ -137,6 +143,7 @@ impl Pods {
             running: BTreeMap::new(),
             doors: Doors::default(),
             board: PodBoard {
+                model,
                 listening: Arc::default(),
                 reasons: Arc::default(),
                 states: Arc::default(),
@@ -144,6 +151,7 @@ impl Pods {
             },
             tasks: JoinSet::new(),
             closed: BTreeMap::new(),
+            ending: BTreeMap::new(),
         }
     }
 
@@ -185,7 +193,7 @@ impl Pods {
                 PodSoftware::Container | PodSoftware::Image(_) => {}
             }
         }
-        let mut changed = BTreeMap::new();
+        self.ending.retain(|_, ended| !ended.is_cancelled());
         let gone = |pod: &PodId, running: &mut Running| wanted.get(pod) != Some(&running.software);
         for (pod, running) in self.running.extract_if(.., gone) {
             running.ends.cancel();
@@ -193,16 +201,17 @@ impl Pods {
             if !wanted.contains_key(&pod) {
                 self.board.states.ended(&pod);
             }
-            changed.insert(pod, running.ended);
+            self.ending.insert(pod, running.ended);
         }
         wanted.retain(|pod, _| !self.running.contains_key(pod));
         self.close(&wanted);
         for (pod, software) in wanted {
             if self.starter.lacks(&software).is_none() {
-                let before = changed.remove(&pod);
+                let before = self.ending.remove(&pod);
                 self.start(pod, software, before);
             }
         }
+        self.end_unwanted();
         Some(self.running.keys().map(|(unit, _)| unit.clone()).collect())
     }
 
@@ -231,6 +240,14 @@ impl Pods {
         }
     }
 
+    /// Ends the pods of an earlier keeper that no unit wants.
+    fn end_unwanted(&mut self) {
+        let unwanted = self.starter.held().unwanted(|model| *model == self.board.model);
+        if !unwanted.is_empty() {
+            self.tasks.spawn(held::end(unwanted));
+        }
+    }
+
     /// Starts a pod, once the one that it replaces has ended.
     fn start(&mut self, pod: PodId, software: PodSoftware, before: Option<CancellationToken>) {
         let (ends, ended) = (CancellationToken::new(), CancellationToken::new());
@@ -242,12 +259,13 @@ impl Pods {
         let (starter, doors, board) =
             (Arc::clone(&self.starter), Arc::clone(&self.doors), self.board.clone());
         let image = HeldImage::new(self.images.clone());
+        let held = self.starter.held().take(self.board.model, &pod, self.wanted.told(&pod));
         self.tasks.spawn(async move {
             let _ended = ended.drop_guard();
             if let Some(before) = before {
                 before.cancelled().await;
             }
-            life::keep(&starter, (&pod, &software), image, requests, &board, &ends).await;
+            life::keep(&starter, (&pod, &software), (image, held), requests, &board, &ends).await;
             // A pod of the same name may have begun since: what is known of it stays.
             let mut doors = doors.lock();
             if let Some(of_unit) = doors.get_mut(&pod.0)
@@ -283,6 +301,7 @@ impl Pods {
         for running in std::mem::take(&mut self.running).into_values() {
             running.ends.cancel();
         }
+        self.end_unwanted();
         while self.tasks.join_next().await.is_some() {}
     }
 }

@@ -167,6 +167,7 @@ mod tests {
             runner: ["-c", script].map(OsString::from).into(),
             compile_helper: Vec::new(),
             pod: Vec::new(),
+            holder: Vec::new(),
             unpack_helper: Vec::new(),
             environment: vec![("PERIAPT_TEST".into(), "given".into())],
         })

@@ -18,6 +18,11 @@ impl Temporary {
     pub(super) fn path(&self) -> &Path {
         &self.0
     }
+
+    /// Leaves the file or directory where it is.
+    pub(super) fn keep(self) {
+        std::mem::forget(self);
+    }
 }
 
 impl Drop for Temporary {

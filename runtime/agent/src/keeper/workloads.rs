@@ -4,10 +4,35 @@ use std::{path::Path, sync::Arc};
 
 use super::{
     directories::Directories,
+    holding::Holding,
     images::Images,
     pods::{PodProgram, try_container},
 };
-use crate::options::{ChildProgram, ContainerDriver, HostGaps, Options};
+use crate::options::{ChildProgram, ContainerDriver, HostGaps, Options, PodDrivers};
+
+/// Returns what the agent holds over the death of its keeper. An agent that runs no workloads ends those that an earlier one
+/// has left.
+pub(super) async fn holding(options: &Options, directories: &Directories) -> Holding {
+    let root = directories.root();
+    if let PodDrivers { containers: None, workloads: None } = options.pods {
+        end_pods(root).await;
+        return Holding::default();
+    }
+    let ChildProgram { path, holder: arguments, environment, .. } = options.program.clone();
+    let program = periapt_helper::Program { path, arguments, environment };
+    Holding::open(root, program, options.keep_pods).await
+}
+
+/// Ends the pods that an agent with its data in this directory has left, and waits for their ends. No agent may run there.
+pub async fn end_pods(data: &Path) {
+    match Holding::found(data).await {
+        Ok(Some(holding)) => holding.end().await,
+        Ok(None) => {}
+        Err(error) => {
+            tracing::warn!(%error, "pods of an earlier agent cannot be ended: they end by themselves")
+        }
+    }
+}
 
 /// Returns the program of an agent's pods.
 pub(super) fn pod_program(options: &Options) -> PodProgram {

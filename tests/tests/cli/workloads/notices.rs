@@ -54,7 +54,7 @@ impl Scene {
         Ok(told)
     }
 
-    fn told_until(&self, expected: &[&str]) -> anyhow::Result<()> {
+    pub(super) fn told_until(&self, expected: &[&str]) -> anyhow::Result<()> {
         until(&format!("{expected:?}"), || Ok(self.told()?.len() >= expected.len()))?;
         assert_eq!(self.told()?, expected);
         Ok(())
@@ -111,14 +111,22 @@ fn notices_and_checks_of_a_workload_are_told_whatever_is_killed() -> anyhow::Res
     expected.push("pebble-custom-notice example.com/first");
     scene.told_until(&expected)?;
 
-    // The keeper dies, and its pods with it: notices count from their next start, after its pebble-ready.
+    // The keeper dies, and the check fails meanwhile, or later. The next keeper has the same pod, and tells it once.
     let first = scene.boot_id()?;
+    let pods = children(scene.agent.id(), &["agent pod --keeper"])?;
     signal(scene.agent.id(), "KILL")?;
     fs::remove_file(&up)?;
+    std::thread::sleep(std::time::Duration::from_secs(1));
     scene.agent = scene.periapt.agent("worker", PLAIN)?;
     assert_eq!(scene.agent.first_line()?, "ready worker");
+    assert_eq!(scene.boot_id()?, first);
+    expected.push("pebble-check-failed up");
+    scene.told_until(&expected)?;
+
+    // The pod dies: notices count from its next start, after its pebble-ready.
+    signal(*pods.first().context("no pod")?, "KILL")?;
+    until("another pod has begun", || Ok(scene.boot_id()? != first))?;
     scene.add_check()?;
-    assert_ne!(scene.boot_id()?, first);
     expected.push("pebble-check-failed up");
     scene.told_until(&expected)?;
     Ok(())

@@ -13,6 +13,8 @@ use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
 };
 
+use crate::keeper::held::HeldListeners;
+
 /// The most listening sockets of an agent.
 const MAX_LISTENERS: usize = 1_024;
 
@@ -29,6 +31,8 @@ pub(crate) struct IngressHost {
     listeners: Arc<Semaphore>,
     /// The unit that listens on each address, in words.
     holders: Mutex<BTreeMap<SocketAddr, String>>,
+    /// The listeners of an earlier keeper, and the place where the next one finds those of this one.
+    held: Arc<HeldListeners>,
 }
 
 /// A listening socket, with its place among those of the agent.
@@ -41,11 +45,21 @@ pub(super) struct BoundListener {
 }
 
 impl IngressHost {
-    /// Creates the shared part for listeners on some addresses of the host. `controllers` are controllers' addresses, such
-    /// as `node-1.example:17070`.
+    /// Creates the shared part for listeners that end with their keeper.
+    #[cfg(test)]
     pub(crate) fn new<'a>(
         addresses: impl IntoIterator<Item = IpAddr>,
         controllers: impl IntoIterator<Item = &'a str>,
+    ) -> Arc<Self> {
+        Self::holding(addresses, controllers, Arc::default())
+    }
+
+    /// Creates the shared part for listeners on some addresses of the host. `controllers` are controllers' addresses, such
+    /// as `node-1.example:17070`.
+    pub(crate) fn holding<'a>(
+        addresses: impl IntoIterator<Item = IpAddr>,
+        controllers: impl IntoIterator<Item = &'a str>,
+        held: Arc<HeldListeners>,
     ) -> Arc<Self> {
         let port = |address: &str| address.rsplit_once(':')?.1.parse().ok();
         let addresses: BTreeSet<IpAddr> = addresses.into_iter().collect();
@@ -55,6 +69,7 @@ impl IngressHost {
             connections: Arc::new(Semaphore::new(MAX_CONNECTIONS)),
             listeners: Arc::new(Semaphore::new(MAX_LISTENERS)),
             holders: Mutex::default(),
+            held,
         })
     }
 
@@ -79,12 +94,14 @@ impl IngressHost {
         }
         let full = |_| format!("the agent listens on {MAX_LISTENERS} addresses already");
         let place = Arc::clone(&self.listeners).try_acquire_owned().map_err(full)?;
-        let socket = std::net::TcpListener::bind(address).and_then(|socket| {
+        let earlier = self.held.take(address).map(Ok);
+        let socket = earlier.unwrap_or_else(|| std::net::TcpListener::bind(address)).and_then(|socket| {
             socket.set_nonblocking(true)?;
             TcpListener::from_std(socket)
         });
         match socket {
             Ok(socket) => {
+                self.held.hold(address, &socket);
                 self.holders.lock().insert(address, holder.to_string());
                 Ok(BoundListener { socket, host: Arc::clone(self), address, _place: place })
             }
@@ -112,5 +129,6 @@ impl IngressHost {
 impl Drop for BoundListener {
     fn drop(&mut self) {
         self.host.holders.lock().remove(&self.address);
+        self.host.held.release(self.address);
     }
 }

@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use periapt_client::Backoff;
+use periapt_host_api::ModelUuid;
 use tokio::{
     sync::{mpsc, watch},
     time::{Instant, sleep, timeout},
@@ -11,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     ListeningPods, PodDial, PodId, PodReasons, StreamRequest, WorkloadStates,
+    held::HeldPod,
     process::{PodEvent, PodProcess, opened},
     room::StorageRoom,
     setup::{HeldImage, SetupFailure, mounts},
@@ -29,6 +31,8 @@ const READY_WITHIN: Duration = Duration::from_secs(45);
 /// The state of all pods of a model that the life of each one changes.
 #[derive(Debug, Clone)]
 pub(super) struct PodBoard {
+    /// The model.
+    pub(super) model: ModelUuid,
     /// The pods that listen.
     pub(super) listening: Arc<watch::Sender<ListeningPods>>,
     /// The reasons why others do not run.
@@ -39,11 +43,12 @@ pub(super) struct PodBoard {
     pub(super) dials: mpsc::Sender<PodDial>,
 }
 
-/// Keeps a pod running until `ends`. Then its process has ended.
+/// Keeps a pod running until `ends`, and takes over the one of an earlier keeper. Then its process has ended, or is left to
+/// the next keeper.
 pub(super) async fn keep(
     starter: &PodStarter,
     (pod, software): (&PodId, &PodSoftware),
-    mut image: HeldImage,
+    (mut image, mut held): (HeldImage, Option<HeldPod>),
     mut requests: mpsc::Receiver<StreamRequest>,
     board: &PodBoard,
     ends: &CancellationToken,
@@ -53,10 +58,15 @@ pub(super) async fn keep(
     let mut pauses = Backoff::new(PAUSES.0, PAUSES.1);
     loop {
         let born = Instant::now();
+        let files = (&mut image, &mut held);
         let started = tokio::select! {
-            () = ends.cancelled() => return,
-            started = started(starter, (pod, software), &room, &mut image, &mut requests) => started,
+            () = ends.cancelled() => Err(SetupFailure::Temporary("it is not wanted".to_owned())),
+            started = started((starter, board), (pod, software), &room, files, &mut requests) => started,
         };
+        // Whatever keeps the next one from starting keeps nobody from ending this one.
+        if let Some(mut earlier) = held.take() {
+            earlier.end().await;
+        }
         let (why, is_final) = match started {
             Ok(process) => match serve(process, (pod, &room), &mut requests, board, ends).await {
                 Some(why) => (why, false),
@@ -208,12 +218,13 @@ async fn serve(
 
 /// Fetches what the pod needs, and starts it. A hook that asks meanwhile is told at once that nobody listens.
 async fn started(
-    starter: &PodStarter,
+    (starter, board): (&PodStarter, &PodBoard),
     (pod, software): (&PodId, &PodSoftware),
     room: &StorageRoom,
-    image: &mut HeldImage,
+    (image, held): (&mut HeldImage, &mut Option<HeldPod>),
     requests: &mut mpsc::Receiver<StreamRequest>,
 ) -> Result<PodProcess, SetupFailure> {
+    let takes_over = held.is_some();
     let start = async {
         let more = match software {
             PodSoftware::Image(needs) => image.set_up(pod, needs).await?,
@@ -225,14 +236,15 @@ async fn started(
         if let Some(reason) = room.exceeded_now().await {
             return Err(SetupFailure::Temporary(reason));
         }
-        let started = starter.start(pod.1.as_str(), software, &more).await;
+        let started = starter.start((board.model, pod), software, &more, held).await;
         started.map_err(SetupFailure::Temporary)
     };
     let mut start = std::pin::pin!(start);
     loop {
         tokio::select! {
             started = start.as_mut() => return started,
-            Some(request) = requests.recv() => refuse(request, &"the container has not started yet"),
+            // Who asks for a pod that an earlier keeper has started waits until it is taken over.
+            Some(request) = requests.recv(), if !takes_over => refuse(request, &"the container has not started yet"),
         }
     }
 }
@@ -275,6 +287,7 @@ mod tests {
         let stop = ends.clone();
         let (dials, _) = mpsc::channel(1);
         let board = PodBoard {
+            model: ModelUuid(uuid::Uuid::from_u128(1)),
             listening: Arc::clone(&listening),
             reasons: Arc::default(),
             states: Arc::default(),
@@ -283,7 +296,7 @@ mod tests {
         let pod: PodId = ("app/0".parse().unwrap(), "web".parse().unwrap());
         let task = tokio::spawn(async move {
             let software = PodSoftware::Container;
-            keep(&starter, (&pod, &software), HeldImage::none(), asked, &board, &stop).await
+            keep(&starter, (&pod, &software), (HeldImage::none(), None), asked, &board, &stop).await
         });
         Kept { listening, requests, ends, task }
     }

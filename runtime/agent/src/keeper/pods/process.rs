@@ -4,11 +4,11 @@ use std::{
     ffi::OsString,
     io,
     os::{
-        fd::{AsFd as _, OwnedFd},
-        unix::net::UnixStream as Started,
+        fd::{AsFd, OwnedFd},
+        unix::{net::UnixStream as Started, process::CommandExt as _},
     },
-    path::PathBuf,
-    process::Stdio,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
     time::Duration,
 };
 
@@ -16,22 +16,26 @@ use periapt_helper::{DescriptorLines, send_beside};
 use periapt_host_api::{
     container::PodState,
     notice::WorkloadNotice,
-    pod::{DialOrder, MAX_REPORT_BYTES, OPENED, PodReport, PodStream},
+    pod::{DialOrder, MAX_REPORT_BYTES, OPENED, PodOrder, PodReport, PodStream},
 };
+use rustix::net::{Shutdown, shutdown};
 use tokio::{
     io::{AsyncReadExt as _, Interest},
     net::UnixStream,
-    process::{Child, Command},
     time::timeout,
 };
 
-use crate::keeper::{process::how_it_ends, temporary::Temporary};
+use super::note::{HeldPlace, PodNote};
+use crate::keeper::{held::PodHolder, process_handle::ProcessHandle, temporary::Temporary};
 
 /// The time for a pod to end in order: that of its services, and the pod's own.
 const ENDS_WITHIN: Duration = Duration::from_secs(45);
 
 /// The time in which a pod says that a stream leads to its target: somewhat more than it gives its workload.
 const OPENS_WITHIN: Duration = Duration::from_secs(6);
+
+/// The time in which a pod of an earlier keeper answers the next one.
+const TAKEN_WITHIN: Duration = Duration::from_secs(15);
 
 /// The program of pods.
 #[derive(Debug, Clone)]
@@ -44,14 +48,19 @@ pub(crate) struct PodProgram {
     pub(crate) environment: Vec<(OsString, OsString)>,
 }
 
-/// A started pod.
+/// A pod that runs, started by this keeper or an earlier one. Dropping it kills the process, unless this keeper leaves its
+/// pods to the next one.
 #[derive(Debug)]
 pub(crate) struct PodProcess {
-    child: Child,
+    process: ProcessHandle,
     socket: UnixStream,
     reports: DescriptorLines,
+    /// The id of its start, if an earlier keeper was told of it: this one's first report.
+    taken: Option<String>,
+    /// Its place at the holder; none if it ends with this keeper.
+    place: Option<HeldPlace>,
     /// The files of the pod, which go with it.
-    _files: Option<Temporary>,
+    files: Option<Temporary>,
 }
 
 /// A report of a pod, with what came beside it.
@@ -77,8 +86,14 @@ pub(crate) enum PodEvent {
 }
 
 impl PodProgram {
-    /// Starts a pod, whose standard input is a socket to this process. `files` go with it.
-    pub(super) fn start(&self, more: &[OsString], files: Option<Temporary>) -> io::Result<PodProcess> {
+    /// Starts a pod, whose standard input is a socket to this process. `files` go with it. The holder keeps one that has a
+    /// note for the next keeper.
+    pub(super) fn start(
+        &self,
+        more: &[OsString],
+        files: Option<Temporary>,
+        kept: Option<(&PodHolder, PodNote)>,
+    ) -> io::Result<PodProcess> {
         let (ours, theirs) = Started::pair()?;
         ours.set_nonblocking(true)?;
         let child = Command::new(&self.path)
@@ -91,16 +106,97 @@ impl PodProgram {
             .stdout(Stdio::null())
             .stderr(Stdio::inherit())
             .process_group(0)
-            .kill_on_drop(true)
             .spawn()?;
-        let socket = UnixStream::from_std(ours)?;
-        Ok(PodProcess { child, socket, reports: DescriptorLines::new(MAX_REPORT_BYTES), _files: files })
+        let process = ProcessHandle::of_child(child)?;
+        let place = kept.map(|(holder, note)| {
+            let place = HeldPlace::new(holder, &note);
+            place.hold(&note, process.descriptor(), &ours);
+            place
+        });
+        PodProcess::new(process, ours, place, files)
     }
 }
 
 impl PodProcess {
+    fn new(
+        process: ProcessHandle,
+        socket: Started,
+        place: Option<HeldPlace>,
+        files: Option<Temporary>,
+    ) -> io::Result<Self> {
+        let socket = match UnixStream::from_std(socket) {
+            Ok(socket) => socket,
+            Err(error) => {
+                process.kill_and_forget();
+                return Err(error);
+            }
+        };
+        let reports = DescriptorLines::new(MAX_REPORT_BYTES);
+        Ok(Self { process, socket, reports, taken: None, place, files })
+    }
+
+    /// Takes a pod that an earlier keeper has started.
+    pub(super) fn of_earlier(
+        process: ProcessHandle,
+        socket: Started,
+        place: HeldPlace,
+        files: Option<Temporary>,
+    ) -> io::Result<Self> {
+        // The earlier keeper has set it, but for a socket that came without its pod.
+        socket.set_nonblocking(true)?;
+        Self::new(process, socket, Some(place), files)
+    }
+
+    /// Returns the directory of the pod's files.
+    pub(super) fn directory(&self) -> Option<&Path> {
+        self.files.as_ref().map(Temporary::path)
+    }
+
+    /// Has a pod of an earlier keeper report all again. Returns the id of its start, which is its next report, too. The
+    /// error says in words why the pod cannot be taken over.
+    pub(super) async fn take_over(&mut self) -> Result<String, String> {
+        let taken = async {
+            // The descriptor beside the order has no meaning.
+            let (_, beside) = Started::pair()?;
+            self.order(PodOrder::Repeat, &beside).await?;
+            self.skip_to_ready().await
+        };
+        let boot_id = match timeout(TAKEN_WITHIN, taken).await {
+            Ok(Ok(Some(boot_id))) => boot_id,
+            Ok(Ok(None)) => return Err("it ends".to_owned()),
+            Ok(Err(error)) => return Err(error.to_string()),
+            Err(_) => return Err("it does not answer".to_owned()),
+        };
+        self.taken = Some(boot_id.clone());
+        Ok(boot_id)
+    }
+
+    /// Drops what the pod reported to the keeper before, of which that one may have read a part. Returns the id of the start;
+    /// none if the pod has closed its socket.
+    async fn skip_to_ready(&mut self) -> io::Result<Option<String>> {
+        loop {
+            if let Some(line) = self.reports.line()? {
+                match serde_json::from_slice(&line) {
+                    Ok(PodReport::Ready { boot_id }) => return Ok(Some(boot_id)),
+                    // Its stream ends, which refuses the call.
+                    Ok(PodReport::Dial(_)) => drop(self.reports.descriptor()),
+                    // The rest of a line whose beginning the keeper before has read, or an older report.
+                    Ok(_) | Err(_) => {}
+                }
+                continue;
+            }
+            let (socket, reports) = (&self.socket, &mut self.reports);
+            if socket.async_io(Interest::READABLE, || reports.receive(socket)).await? == 0 {
+                return Ok(None);
+            }
+        }
+    }
+
     /// Waits for the next report; none once the pod has closed its socket. Cancellation loses no report.
     pub(crate) async fn report(&mut self) -> io::Result<Option<PodEvent>> {
+        if let Some(boot_id) = self.taken.take() {
+            return Ok(Some(PodEvent::Ready(boot_id)));
+        }
         let (socket, reports) = (&self.socket, &mut self.reports);
         loop {
             if let Some(line) = reports.line()? {
@@ -128,13 +224,16 @@ impl PodProcess {
 
     /// Waits for the end of a process that has closed its socket, kills it after a while, and returns how it ended.
     pub(crate) async fn gone(&mut self) -> String {
-        how_it_ends(&mut self.child, ENDS_WITHIN).await
+        let how = self.process.ends_within(ENDS_WITHIN, || {}).await;
+        self.release();
+        how
     }
 
     /// Kills the process, and waits until it has ended.
     pub(crate) async fn kill(&mut self) {
-        // An error means that it has ended.
-        let _ = self.child.kill().await;
+        self.process.kill();
+        self.process.ended().await;
+        self.release();
     }
 
     /// Sends the pod one end of a stream, and returns the other end, on which it first says whether the stream leads
@@ -142,23 +241,65 @@ impl PodProcess {
     pub(crate) async fn send(&self, target: PodStream) -> io::Result<Started> {
         let (ours, theirs) = Started::pair()?;
         ours.set_nonblocking(true)?;
-        let socket = &self.socket;
-        let bytes = target.to_bytes();
-        // As few bytes are sent wholly or not at all.
-        let send = || send_beside(socket, &bytes, theirs.as_fd());
-        timeout(OPENS_WITHIN, socket.async_io(Interest::WRITABLE, send)).await??;
+        self.order(PodOrder::Open(target), &theirs).await?;
         Ok(ours)
     }
 
-    /// Ends the pod in order, and kills it after a while.
-    pub(crate) async fn end(mut self) {
-        drop(self.socket);
-        if timeout(ENDS_WITHIN, self.child.wait()).await.is_err() {
-            tracing::warn!("a pod does not end, and is killed");
-            if let Err(error) = self.child.kill().await {
-                tracing::warn!(%error, "a pod could not be killed");
-            }
+    async fn order(&self, order: PodOrder, beside: &impl AsFd) -> io::Result<()> {
+        let (socket, bytes) = (&self.socket, order.to_bytes());
+        // As few bytes are sent wholly or not at all.
+        let send = || send_beside(socket, &bytes, beside.as_fd());
+        timeout(OPENS_WITHIN, socket.async_io(Interest::WRITABLE, send)).await??;
+        Ok(())
+    }
+
+    /// Ends the pod in order, and kills it after a while. A keeper that leaves its pods to the next one ends none.
+    pub(crate) async fn end(&mut self) {
+        if self.is_left() || self.process.has_ended() {
+            return;
         }
+        // The holder's duplicate ends, too.
+        if let Err(error) = shutdown(&self.socket, Shutdown::Both) {
+            tracing::debug!(%error, "a pod has closed its socket already");
+        }
+        let late = || tracing::warn!("a pod does not end, and is killed");
+        self.process.ends_within(ENDS_WITHIN, late).await;
+        self.release();
+    }
+
+    fn is_left(&self) -> bool {
+        self.place.as_ref().is_some_and(HeldPlace::is_left)
+    }
+
+    fn release(&self) {
+        if let Some(place) = &self.place {
+            place.release();
+        }
+    }
+}
+
+impl Drop for PodProcess {
+    fn drop(&mut self) {
+        if self.is_left() {
+            if let Some(files) = self.files.take() {
+                files.keep();
+            }
+        } else if !self.process.has_ended() {
+            self.process.kill_and_forget();
+        }
+    }
+}
+
+#[cfg(test)]
+impl PodProcess {
+    /// Returns true if the process has ended, and its end was waited for.
+    pub(super) fn end_is_known(&self) -> bool {
+        self.process.has_ended()
+    }
+
+    /// Returns a descriptor of the process.
+    pub(super) fn process_descriptor(&self) -> OwnedFd {
+        self.process.descriptor().try_clone().unwrap()
     }
 }
 

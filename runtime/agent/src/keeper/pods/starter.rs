@@ -1,8 +1,9 @@
 //! The start of a pod: what its process needs, by what runs in it.
 
 use std::{
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     fs, io,
+    os::unix::ffi::OsStrExt as _,
     path::{Path, PathBuf},
     sync::{
         Arc,
@@ -11,15 +12,19 @@ use std::{
 };
 
 use futures_util::future::BoxFuture;
-use periapt_host_api::{Digest, charm::WorkloadMeta, container::ReportedDriver};
+use periapt_host_api::{Digest, ModelUuid, charm::WorkloadMeta, container::ReportedDriver};
 
 use super::{
+    PodId,
+    held::{HeldPod, HeldPods},
     needs::{PodMounts, PodNeeds},
+    note::PodNote,
     process::{PodProcess, PodProgram},
 };
 use crate::{
     keeper::{
         directories::{Directories, private_directory},
+        held::PodHolder,
         temporary::Temporary,
     },
     options::{ContainerDriver, HostGaps, PodDrivers, WorkloadDriver},
@@ -67,6 +72,39 @@ pub(crate) struct PodStarter {
     /// The directory for files of pods that run.
     directory: PathBuf,
     next: AtomicU64,
+    /// The holder of pods, for the next keeper.
+    holder: PodHolder,
+    /// The pods of an earlier keeper.
+    held: Arc<HeldPods>,
+}
+
+/// The command of a pod.
+enum PodCommand {
+    /// A container, with its arguments.
+    Container(Vec<OsString>),
+    /// A WebAssembly workload, with the arguments that do not depend on its directory.
+    Workload { component: PathBuf, port: Option<u16>, more: Vec<OsString> },
+}
+
+impl PodCommand {
+    /// Returns the digest of all that decides what the pod of a name runs.
+    fn digest(&self, name: &str) -> Digest {
+        let (kind, words) = match self {
+            Self::Container(arguments) => ("container", arguments.clone()),
+            Self::Workload { component, port, more } => {
+                let own: [OsString; 2] = [component.clone().into(), format!("{port:?}").into()];
+                ("workload", own.into_iter().chain(more.iter().cloned()).collect())
+            }
+        };
+        let mut all = Vec::new();
+        for word in
+            [OsStr::new(kind), OsStr::new(name)].into_iter().chain(words.iter().map(|word| word.as_os_str()))
+        {
+            all.extend(u64::try_from(word.len()).unwrap_or(u64::MAX).to_be_bytes());
+            all.extend(word.as_bytes());
+        }
+        Digest::of(&all)
+    }
 }
 
 impl std::fmt::Debug for PodStarter {
@@ -83,7 +121,23 @@ impl PodStarter {
         files: Arc<dyn PodFiles>,
         directory: PathBuf,
     ) -> Self {
-        Self { program, drivers, files, directory, next: AtomicU64::default() }
+        let (holder, held) = (PodHolder::default(), Arc::default());
+        Self { program, drivers, files, directory, next: AtomicU64::default(), holder, held }
+    }
+
+    /// Lets pods outlive this keeper, and takes over those of an earlier one.
+    pub(crate) fn holding(self, holder: PodHolder, held: Arc<HeldPods>) -> Self {
+        Self { holder, held, ..self }
+    }
+
+    /// Returns the pods of an earlier keeper that were not taken yet.
+    pub(crate) fn held(&self) -> &Arc<HeldPods> {
+        &self.held
+    }
+
+    /// Leaves all pods to the next keeper. None is ended from now on.
+    pub(crate) fn leave(&self) {
+        self.holder.leave();
     }
 
     /// Returns the reason why this agent runs no such software, if it runs none.
@@ -117,25 +171,63 @@ impl PodStarter {
         }
     }
 
-    /// Starts a pod for a container or a workload of this name, with more arguments for its process. The error is in words.
+    /// Starts a pod for a container or a workload, with more arguments for its process, or takes over the one that an earlier
+    /// keeper has started with the same ones. Another one of an earlier keeper has ended before. The error is in words.
     pub(super) async fn start(
         &self,
-        name: &str,
+        (model, pod): (ModelUuid, &PodId),
         software: &PodSoftware,
         more: &[OsString],
+        held: &mut Option<HeldPod>,
     ) -> Result<PodProcess, String> {
+        self.held.unwanted_ended(model, pod).await;
+        let name = pod.1.as_str();
+        let command = self.command(software, more).await?;
+        let digest = command.digest(name);
+        if let Some(earlier) = held {
+            let (unit, container) = pod;
+            match earlier.adopt(&digest).await {
+                Ok(()) => {
+                    tracing::info!(%unit, %container, "a pod of an earlier keeper goes on");
+                    if let Some(HeldPod { process, .. }) = held.take() {
+                        return Ok(process);
+                    }
+                }
+                Err(reason) => {
+                    tracing::info!(%unit, %container, reason, "a pod of an earlier keeper is not taken over");
+                    earlier.end().await;
+                    *held = None;
+                }
+            }
+        }
+        let note = |directory: Option<&Path>| {
+            let directory =
+                directory.and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
+            (&self.holder, PodNote::new(model, pod, digest, directory))
+        };
+        let started = match command {
+            PodCommand::Container(arguments) => self.program.start(&arguments, None, Some(note(None))),
+            PodCommand::Workload { component, port, more } => {
+                let directory = self.directory().map_err(|error| format!("its directory: {error}"))?;
+                let arguments = [&wasm(name, &component, port, directory.path())[..], &more[..]].concat();
+                let kept = note(Some(directory.path()));
+                self.program.start(&arguments, Some(directory), Some(kept))
+            }
+        };
+        started.map_err(|error| error.to_string())
+    }
+
+    /// Returns the command of a pod, whose component is fetched first if needed.
+    async fn command(&self, software: &PodSoftware, more: &[OsString]) -> Result<PodCommand, String> {
         match software {
             PodSoftware::Container | PodSoftware::Image(_) => {
                 let driver = self.drivers.containers.ok_or("it has no driver")?;
-                let arguments = [&driver_arguments(driver)[..], more].concat();
-                self.program.start(&arguments, None).map_err(|error| error.to_string())
+                Ok(PodCommand::Container([&driver_arguments(driver)[..], more].concat()))
             }
             PodSoftware::Workload { charm, workload, .. } => {
                 let WorkloadDriver::Wasm = self.drivers.workloads.ok_or("it has no driver")?;
                 let component = self.files.component(*charm, &workload.component).await?;
-                let directory = self.directory().map_err(|error| format!("its directory: {error}"))?;
-                let arguments = [&wasm(name, &component, workload.http, directory.path())[..], more].concat();
-                self.program.start(&arguments, Some(directory)).map_err(|error| error.to_string())
+                Ok(PodCommand::Workload { component, port: workload.http, more: more.to_vec() })
             }
         }
     }
@@ -199,10 +291,13 @@ fn wasm(name: &str, component: &Path, port: Option<u16>, directory: &Path) -> Ve
     words.into()
 }
 
-/// Removes what pods of an earlier agent left. A pod that has not ended yet keeps its files.
-pub(crate) fn forget_earlier(directories: &Directories) {
+/// Removes what pods of an earlier agent left. A pod that is held keeps its files.
+pub(crate) fn forget_earlier(directories: &Directories, held: &HeldPods) {
+    let kept = held.directories();
     for entry in fs::read_dir(directories.pods()).into_iter().flatten().flatten() {
-        drop(Temporary::new(entry.path()));
+        if !kept.contains(&entry.path()) {
+            drop(Temporary::new(entry.path()));
+        }
     }
 }
 
@@ -251,9 +346,33 @@ pub(super) mod tests {
         let directory = tempfile::tempdir().unwrap();
         let drivers = PodDrivers { workloads: Some(WorkloadDriver::Wasm), ..PodDrivers::default() };
         let starter = starter(drivers, directory.path());
-        let error = starter.start("web", &workload(), &[]).await.unwrap_err();
+        let pod = ("app/0".parse().unwrap(), "web".parse().unwrap());
+        let model = ModelUuid(uuid::Uuid::from_u128(1));
+        let error = starter.start((model, &pod), &workload(), &[], &mut None).await.unwrap_err();
         assert_eq!(error, "there is no web.wasm");
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_pod_is_known_by_its_whole_command() {
+        let container = |words: &[&str]| PodCommand::Container(words.iter().map(OsString::from).collect());
+        let workload = |port, more: &[&str]| PodCommand::Workload {
+            component: "/charm/web.wasm".into(),
+            port,
+            more: more.iter().map(OsString::from).collect(),
+        };
+        let one = container(&["--root", "a"]).digest("web");
+        assert_eq!(container(&["--root", "a"]).digest("web"), one);
+        let others = [
+            container(&["--root", "b"]).digest("web"),
+            container(&["--roota"]).digest("web"),
+            container(&["--root", "a"]).digest("side"),
+            workload(Some(80), &[]).digest("web"),
+            workload(Some(81), &[]).digest("web"),
+            workload(None, &["--mount"]).digest("web"),
+        ];
+        let distinct: std::collections::BTreeSet<_> = others.iter().collect();
+        assert!(distinct.len() == others.len() && !others.contains(&one));
     }
 
     #[test]

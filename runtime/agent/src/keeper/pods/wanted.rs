@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, path::Path};
 use periapt_host_api::{
     ApplicationName, ContainerName, Digest, UnitName,
     charm::ContainerMeta,
+    record::WorkloadRecord,
     status::Life,
     view::{CharmView, FrameLine, UnitView, ViewEntity, ViewKey},
 };
@@ -17,8 +18,8 @@ use super::{
 /// The units of one model on this agent, with the containers that their charms declare.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct WantedPods {
-    /// The units that are there, with the charm that each runs; none before its first.
-    units: BTreeMap<UnitName, Option<Digest>>,
+    /// The units that are there.
+    units: BTreeMap<UnitName, WantedUnit>,
     /// The charms of applications, which new units will run.
     applications: BTreeMap<ApplicationName, Digest>,
     containers: BTreeMap<Digest, BTreeMap<ContainerName, PodSoftware>>,
@@ -28,6 +29,15 @@ pub(crate) struct WantedPods {
     coming: Option<Box<WantedPods>>,
     /// True if the lines of an unfinished frame changed what is wanted.
     changed: bool,
+}
+
+/// A unit that is there.
+#[derive(Debug, Clone)]
+struct WantedUnit {
+    /// The charm that it runs; none before its first.
+    charm: Option<Digest>,
+    /// The starts of pods of which its charm was told.
+    told: BTreeMap<ContainerName, String>,
 }
 
 impl WantedPods {
@@ -50,8 +60,8 @@ impl WantedPods {
 
     /// Returns the pods with what runs in them.
     pub(crate) fn pods(&self) -> BTreeMap<PodId, PodSoftware> {
-        let of_unit = |(unit, charm): (&UnitName, &Option<Digest>)| {
-            let charm = charm.or_else(|| self.applications.get(unit.application()).copied());
+        let of_unit = |(unit, wanted): (&UnitName, &WantedUnit)| {
+            let charm = wanted.charm.or_else(|| self.applications.get(unit.application()).copied());
             let containers = charm.and_then(|charm| self.containers.get(&charm));
             let unit = unit.clone();
             containers
@@ -78,9 +88,14 @@ impl WantedPods {
         }
     }
 
+    /// Returns the start of a pod of which its unit's charm was told.
+    pub(crate) fn told(&self, (unit, container): &PodId) -> Option<&String> {
+        self.units.get(unit)?.told.get(container)
+    }
+
     /// Returns the charm that a unit runs, or will.
     fn charm(&self, unit: &UnitName) -> Option<Digest> {
-        let charm = self.units.get(unit).copied().flatten();
+        let charm = self.units.get(unit).and_then(|wanted| wanted.charm);
         charm.or_else(|| self.applications.get(unit.application()).copied())
     }
 
@@ -99,7 +114,12 @@ impl WantedPods {
             changed |= match entity {
                 ViewEntity::Unit(unit) if has_workloads(unit) => {
                     let charm = unit.record.charm.map(|charm| charm.digest);
-                    self.units.insert(unit.name.clone(), charm) != Some(charm)
+                    let boot = |(name, told): (&ContainerName, &WorkloadRecord)| {
+                        (name.clone(), told.boot_id.clone())
+                    };
+                    let told = unit.record.workloads.iter().map(boot).collect();
+                    let before = self.units.insert(unit.name.clone(), WantedUnit { charm, told });
+                    before.map(|before| before.charm) != Some(charm)
                 }
                 ViewEntity::Unit(unit) => self.units.remove(&unit.name).is_some(),
                 ViewEntity::Application(application) => {
