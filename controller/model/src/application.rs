@@ -8,6 +8,7 @@ pub(crate) mod end;
 pub(crate) mod entity;
 pub(crate) mod life;
 pub(crate) mod plan;
+pub(crate) mod quota;
 pub(crate) mod refresh;
 pub(crate) mod status;
 pub(crate) mod view;

@@ -37,6 +37,7 @@ pub fn evaluate(
         Input::Model(model, command) => {
             let mut tx = Transaction::begin(root, env, *model)?;
             let answer = model_command(&mut tx, caller, command)?;
+            application::quota::check(&tx, command)?;
             Ok((finish(tx)?, Output::Answer(answer)))
         }
         Input::Identity(command) => {
@@ -259,7 +260,7 @@ fn model_command(tx: &mut Transaction<'_>, caller: &Caller, command: &Command) -
         Command::RemoveSecret { secret, revision } => secret::command::remove(tx, secret, *revision),
         Command::AddSshKeys { keys } => controller::clouds::add_keys(tx, keys),
         Command::RemoveSshKeys { keys } => controller::clouds::remove_keys(tx, keys),
-        Command::SetModelConfig { set, reset } => model::command::set_config(tx, set, reset),
+        Command::SetModelConfig { set, reset } => model::command::set_config(tx, caller, set, reset),
         Command::GrantModel { user, access } => user::grant::grant_model(tx, user, *access),
         Command::RevokeModel { user, access } => user::grant::revoke_model(tx, user, *access),
     }

@@ -46,6 +46,7 @@ pub use access::table::{AccessRow, Holder, Right, SubjectKind, TABLE};
 pub use agent::assignments::{assignment, assignments, program_within, released_program};
 pub use agent::enrolment::check_join;
 pub use answer::keep::has_kept_answer;
+pub use application::constraints::limited;
 pub use application::plan::{RefreshRequest, plan_refresh};
 pub use audit::entry::{Origin, audit, audited, name_in_requests};
 pub use controller::level::check as check_level;

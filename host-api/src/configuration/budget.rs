@@ -1,5 +1,5 @@
-//! Hook budgets: limits on a hook that operators set for a controller, a model or an application. The narrowest scope
-//! wins (`docs/design/sandbox.md`).
+//! Budgets: limits on hooks and on workloads that operators set for a controller, a model or an application. The
+//! narrowest scope wins (`docs/design/sandbox.md`, `docs/workloads.md`).
 
 use std::{collections::BTreeMap, fmt, str::FromStr};
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{duration, storage::parse_bytes};
 
-/// The settings that limit a hook, by the keys that `model-config` and `config` take.
+/// The settings that limit a hook or a workload, by the keys that `model-config` and `config` take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BudgetKey {
@@ -26,6 +26,12 @@ pub enum BudgetKey {
     HookLogLimit,
     /// Size of the files in `/tmp`, in bytes.
     HookTmpLimit,
+    /// Memory of a unit's container or WebAssembly workload, in bytes.
+    WorkloadMemoryLimit,
+    /// CPU time of a unit's container, 100 being one core; 0 means all cores of the host.
+    WorkloadCpuLimit,
+    /// The number of processes and threads of a unit's container.
+    WorkloadProcessLimit,
 }
 
 /// The kinds of numbers that budgets hold.
@@ -51,11 +57,12 @@ struct Rule {
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
+const GIB: u64 = 1 << 30;
 const HOUR: u64 = 3600;
 
 impl BudgetKey {
     /// All budgets.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 10] = [
         Self::HookMemoryLimit,
         Self::HookCpuBudget,
         Self::HookTimeout,
@@ -63,7 +70,15 @@ impl BudgetKey {
         Self::HookCallLimit,
         Self::HookLogLimit,
         Self::HookTmpLimit,
+        Self::WorkloadMemoryLimit,
+        Self::WorkloadCpuLimit,
+        Self::WorkloadProcessLimit,
     ];
+
+    /// Returns true for a limit on workloads. Programs of the level before know limits on hooks alone.
+    pub fn is_of_workloads(self) -> bool {
+        matches!(self, Self::WorkloadMemoryLimit | Self::WorkloadCpuLimit | Self::WorkloadProcessLimit)
+    }
 
     fn rule(self) -> Rule {
         let rule = |name, kind, default, (least, most), description| Rule {
@@ -113,6 +128,29 @@ impl BudgetKey {
                 64 * MIB,
                 (0, 1024 * MIB),
                 "Files that a hook may have in /tmp",
+            ),
+            // With less, no container begins: its first process alone takes some MiB.
+            Self::WorkloadMemoryLimit => rule(
+                "workload-memory-limit",
+                Kind::Bytes,
+                GIB,
+                (16 * MIB, 1024 * GIB),
+                "Memory that a container or a WebAssembly workload of a unit may use",
+            ),
+            Self::WorkloadCpuLimit => rule(
+                "workload-cpu-limit",
+                Kind::Count,
+                0,
+                (0, 1_000_000),
+                "Percent of one core that a container of a unit may use, 0 for all cores",
+            ),
+            // The container's own process and a shell with a pipe need some.
+            Self::WorkloadProcessLimit => rule(
+                "workload-process-limit",
+                Kind::Count,
+                1_024,
+                (16, 1_000_000),
+                "Processes and threads that a container of a unit may have",
             ),
         }
     }
@@ -205,7 +243,7 @@ impl fmt::Display for BudgetError {
     }
 }
 
-/// The budgets that operators set in one scope. Unset budgets are inherited.
+/// The limits that operators set in one scope. Unset budgets are inherited.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct BudgetSettings(pub BTreeMap<BudgetKey, u64>);
@@ -237,6 +275,12 @@ impl BudgetSettings {
         let mut both = outer.clone();
         both.0.extend(&self.0);
         both
+    }
+
+    /// Returns the limits on hooks, and those on workloads.
+    pub fn split(self) -> (Self, Self) {
+        let (workloads, hooks) = self.0.into_iter().partition(|(key, _)| key.is_of_workloads());
+        (Self(hooks), Self(workloads))
     }
 
     /// Returns a budget, or its default if it is unset.
@@ -305,6 +349,20 @@ mod tests {
         assert_eq!(error, "hook-memory-limit expected a size from 1M to 1G, got \"2G\"");
         let error = BudgetKey::ActionTimeout.parse("0s").unwrap_err().to_string();
         assert_eq!(error, "action-timeout expected a duration from 1s to 24h, got \"0s\"");
+    }
+
+    #[test]
+    fn limits_on_workloads_are_apart_from_those_on_hooks() {
+        let set = |key: BudgetKey| (key, key.default_value());
+        let all = BudgetSettings(BudgetKey::ALL.map(set).into());
+        let (hooks, workloads) = all.clone().split();
+        assert_eq!(workloads.0.len(), 3);
+        assert!(workloads.0.keys().all(|key| key.as_str().starts_with("workload-")));
+        assert!(hooks.0.keys().all(|key| !key.is_of_workloads()));
+        assert_eq!(hooks.or(&workloads), all);
+        assert_eq!(BudgetKey::WorkloadCpuLimit.parse("250"), Ok(250));
+        let error = BudgetKey::WorkloadMemoryLimit.parse("1M").unwrap_err().to_string();
+        assert_eq!(error, "workload-memory-limit expected a size from 16M to 1024G, got \"1M\"");
     }
 
     #[test]

@@ -1,9 +1,15 @@
-//! Constraints in Juju's form: the agents on which units may be placed, and the memory of hooks.
+//! Constraints in Juju's form: the agents on which units may be placed, and the limits on their workloads or hooks.
 //!
-//! `arch` is accepted and has no effect, as a component runs on any. A sandbox has no disks or instance types: keys
-//! for them are kept and have no effect. Cores are those of the agent's host, which all its units share.
+//! `mem` and `cpu-power` limit the workloads of an application that has some, as Juju does on Kubernetes; of another
+//! one, `mem` limits the hooks. `arch` is accepted and has no effect, as a component runs on any. A sandbox has no disks
+//! or instance types: keys for them are kept and have no effect. Cores are those of the agent's host, which all its
+//! units share.
 
-use std::{collections::BTreeSet, fmt, str::FromStr};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    str::FromStr,
+};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -30,7 +36,8 @@ const MAX_ZONE: usize = 256;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Constraints {
-    /// Bytes of memory that a hook may use: the setting `hook-memory-limit` under Juju's name.
+    /// Bytes of memory that a hook may use: the setting `hook-memory-limit` under Juju's name. Of an application with
+    /// workloads, it is `workload-memory-limit`, and `kept.mem` has the bytes if they are more than a hook may have.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mem: Option<u64>,
     /// Constraints on the agents of units.
@@ -38,6 +45,17 @@ pub struct Constraints {
     /// Constraints that are kept and have no effect.
     #[serde(skip_serializing_if = "KeptConstraints::is_empty")]
     pub kept: KeptConstraints,
+}
+
+/// The parts of an application or a model that `mem` and `cpu-power` limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limited {
+    /// Hooks: those of an application without workloads.
+    Hooks,
+    /// Workloads: those of an application that has some.
+    Workloads,
+    /// The hooks and the workloads of a model's applications that have no limits of their own.
+    Both,
 }
 
 /// Constraints on the agents of units.
@@ -152,13 +170,63 @@ impl Constraints {
         Ok(())
     }
 
-    /// Returns constraints with the memory budget. A larger `mem` that was given counts only while the budget is at
+    /// Returns constraints with the limits. A larger `mem` that was given to hooks counts only while their limit is at
     /// its maximum.
-    pub fn of(agents: &AgentConstraints, kept: &KeptConstraints, budgets: &BudgetSettings) -> Self {
-        let mem = budgets.get(BudgetKey::HookMemoryLimit);
-        let is_most = mem == Some(BudgetKey::HookMemoryLimit.most());
-        let kept = KeptConstraints { mem: kept.mem.filter(|_| is_most), others: kept.others.clone() };
-        Self { mem, agents: agents.clone(), kept }
+    pub fn of(
+        agents: &AgentConstraints,
+        kept: &KeptConstraints,
+        budgets: &BudgetSettings,
+        limited: Limited,
+    ) -> Self {
+        let most = BudgetKey::HookMemoryLimit.most();
+        let (mem, larger) = match limited {
+            Limited::Hooks | Limited::Both => {
+                let mem = budgets.get(BudgetKey::HookMemoryLimit);
+                (mem, kept.mem.filter(|_| mem == Some(most)))
+            }
+            Limited::Workloads => {
+                let mem = budgets.get(BudgetKey::WorkloadMemoryLimit);
+                (mem.map(|bytes| bytes.min(most)), mem.filter(|bytes| *bytes > most))
+            }
+        };
+        let mut others = kept.others.clone();
+        match budgets.get(BudgetKey::WorkloadCpuLimit) {
+            Some(cpu) => drop(others.insert(KeptConstraint::CpuPower, cpu.to_string())),
+            None if limited == Limited::Workloads => drop(others.remove(&KeptConstraint::CpuPower)),
+            None => {}
+        }
+        Self { mem, agents: agents.clone(), kept: KeptConstraints { mem: larger, others } }
+    }
+
+    /// Returns the limits that these constraints set; those that are none are to be inherited.
+    ///
+    /// # Errors
+    /// [`ConstraintsError::Value`], if workloads cannot have such a limit.
+    pub fn limits(&self, limited: Limited) -> Result<BTreeMap<BudgetKey, Option<u64>>, ConstraintsError> {
+        let mut limits = BTreeMap::new();
+        if limited != Limited::Workloads {
+            limits.insert(BudgetKey::HookMemoryLimit, self.mem);
+        }
+        if limited != Limited::Hooks {
+            // What is asked of a machine may be more than any workload can use.
+            let within = |key: BudgetKey, value: u64| {
+                let value = value.min(key.most());
+                let read = key.parse(&key.show(value));
+                let wrong = |error: crate::budget::BudgetError| ConstraintsError::Value {
+                    key: if key == BudgetKey::WorkloadCpuLimit { "cpu-power" } else { "mem" },
+                    reason: error.to_string(),
+                };
+                read.map_err(wrong)
+            };
+            let cpu: Option<u64> =
+                self.kept.others.get(&KeptConstraint::CpuPower).and_then(|text| text.parse().ok());
+            for (key, value) in
+                [(BudgetKey::WorkloadMemoryLimit, self.asked_mem()), (BudgetKey::WorkloadCpuLimit, cpu)]
+            {
+                limits.insert(key, value.map(|value| within(key, value)).transpose()?);
+            }
+        }
+        Ok(limits)
     }
 
     /// Returns the given bytes of memory, even if no hook may have so many.
@@ -170,9 +238,11 @@ impl Constraints {
     pub fn without_effect(&self) -> Vec<String> {
         let most = BudgetKey::HookMemoryLimit;
         let mem = self.kept.mem.map(|bytes| {
-            format!("{} (a hook has at most {} of memory)", show_mem(bytes), most.show(most.most()))
+            let most = most.show(most.most());
+            format!("{} (a hook has at most {most} of memory, and a workload all of it)", show_mem(bytes))
         });
-        let others = self.kept.others.iter();
+        // It limits containers.
+        let others = self.kept.others.iter().filter(|(key, _)| **key != KeptConstraint::CpuPower);
         let others = others.map(|(key, value)| format!("{}={value} ({})", key.as_str(), key.because()));
         mem.into_iter().chain(others).collect()
     }

@@ -11,7 +11,9 @@ mod model;
 
 pub use kept::{KeptKey, KeptSettings};
 pub use key::{MAX_SUBNETS, SettingKey, SettingValueError, UnknownSetting};
-pub use model::{FailoverAfter, FirewallMode, ModelConfig, ModelSettings, UnknownFirewallMode};
+pub use model::{
+    FailoverAfter, FirewallMode, ModelConfig, ModelSettings, UnknownFirewallMode, WorkloadQuota,
+};
 
 /// The value of one charm option.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

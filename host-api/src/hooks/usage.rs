@@ -1,4 +1,5 @@
-//! Usage of units: counters that only grow. The units themselves keep them, so they outlive the journal's records.
+//! Usage of units by hooks: counters that only grow. The units themselves keep them, so they outlive the journal's
+//! records. Beside it, the use that workloads make of hosts, as agents reported it last.
 
 use std::collections::BTreeMap;
 
@@ -7,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     ApplicationName, UnitName,
+    container::WorkloadsReport,
     journal::{HookCosts, HookOutcome},
 };
 
@@ -88,6 +90,9 @@ pub struct ModelUsage {
     pub removed: Usage,
     /// The usage of each present application.
     pub applications: BTreeMap<ApplicationName, ApplicationUsage>,
+    /// The usage of all present workloads.
+    #[serde(default, skip_serializing_if = "WorkloadUsage::is_none")]
+    pub workloads: WorkloadUsage,
 }
 
 /// The usage of an application.
@@ -100,6 +105,71 @@ pub struct ApplicationUsage {
     pub removed: Usage,
     /// The usage of each present unit.
     pub units: BTreeMap<UnitName, Usage>,
+    /// The usage of the workloads of each unit that has some.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub workloads: BTreeMap<UnitName, WorkloadUsage>,
+}
+
+/// The usage of the workloads of one or more units, as their agents reported it last. Times and bytes count from the time
+/// at which an agent began to run the workloads.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", default)]
+pub struct WorkloadUsage {
+    /// The number of containers and WebAssembly workloads.
+    pub containers: u64,
+    /// The bytes of memory that they may use.
+    pub memory_limit: u64,
+    /// The bytes of memory that they used.
+    pub memory: u64,
+    /// The processor time, in milliseconds.
+    pub cpu_ms: u64,
+    /// The bytes in the storage that they can write. Containers of a unit may share some, which is then counted for each.
+    pub storage: u64,
+    /// The number of connections with hosts outside and other units.
+    pub connections: u64,
+    /// The bytes that came in by them.
+    pub received: u64,
+    /// The bytes that went out by them.
+    pub sent: u64,
+}
+
+impl WorkloadUsage {
+    /// Returns true if there are no workloads.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Returns the usage of one unit, each of whose containers may use so much memory.
+    pub fn of(report: &WorkloadsReport, memory_limit: u64) -> Self {
+        let containers = u64::try_from(report.containers.len()).unwrap_or(u64::MAX);
+        let mut usage = Self {
+            containers,
+            memory_limit: memory_limit.saturating_mul(containers),
+            connections: report.traffic.connections,
+            received: report.traffic.received,
+            sent: report.traffic.sent,
+            ..Self::default()
+        };
+        for used in report.containers.values().filter_map(|container| container.usage) {
+            usage.memory = usage.memory.saturating_add(used.memory);
+            usage.cpu_ms = usage.cpu_ms.saturating_add(used.cpu_ms);
+            usage.storage = usage.storage.saturating_add(used.storage);
+        }
+        usage
+    }
+
+    /// Adds another usage. Counters saturate at their maximum.
+    pub fn add(&mut self, other: &Self) {
+        let Self { containers, memory_limit, memory, cpu_ms, storage, connections, received, sent } = self;
+        *containers = containers.saturating_add(other.containers);
+        *memory_limit = memory_limit.saturating_add(other.memory_limit);
+        *memory = memory.saturating_add(other.memory);
+        *cpu_ms = cpu_ms.saturating_add(other.cpu_ms);
+        *storage = storage.saturating_add(other.storage);
+        *connections = connections.saturating_add(other.connections);
+        *received = received.saturating_add(other.received);
+        *sent = sent.saturating_add(other.sent);
+    }
 }
 
 #[cfg(test)]

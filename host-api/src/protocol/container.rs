@@ -35,6 +35,33 @@ pub struct WorkloadsReport {
     /// The open ports of the unit on which its agent cannot listen.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub taken_ports: Vec<TakenPort>,
+    /// The traffic of its workloads since its agent runs them.
+    #[serde(default, skip_serializing_if = "UnitTraffic::is_none")]
+    pub traffic: UnitTraffic,
+}
+
+/// The connections of a unit's workloads with other units and with hosts outside.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", default)]
+pub struct UnitTraffic {
+    /// The number of connections.
+    pub connections: u64,
+    /// The bytes that came in.
+    pub received: u64,
+    /// The bytes that went out.
+    pub sent: u64,
+}
+
+/// The use that a container makes of its host.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", default)]
+pub struct ContainerUsage {
+    /// The bytes of memory, rounded up to mebibytes.
+    pub memory: u64,
+    /// The processor time since its agent runs it, over all its starts, in milliseconds.
+    pub cpu_ms: u64,
+    /// The bytes in the storage that it can write.
+    pub storage: u64,
 }
 
 /// The state of one container.
@@ -54,6 +81,9 @@ pub struct ContainerReport {
     /// The services and checks of its Pebble.
     #[serde(default, skip_serializing_if = "PodState::is_empty")]
     pub pod: PodState,
+    /// The use that it makes of its host, as of a while ago; none before the first sample.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<ContainerUsage>,
 }
 
 /// A container of a unit, as `show-unit` shows it.
@@ -207,6 +237,14 @@ pub struct TakenPort {
     pub address: String,
     /// The reason in words: who has it.
     pub reason: String,
+}
+
+impl UnitTraffic {
+    /// Returns true if nothing was counted.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 impl ServiceState {

@@ -15,6 +15,7 @@ use periapt_client::Backoff;
 use periapt_host_api::{
     Digest, ErrorCode, ModelUuid, Refusal, Timestamp,
     agent::{AgentAssignments, Register},
+    storage::bytes_of,
 };
 use periapt_program::{Preparation, Programs};
 use periapt_sandbox::{CompatibilityHash, Sandbox};
@@ -89,7 +90,7 @@ use ingress::IngressHost;
 use metrics_listener::MetricsListener;
 use model::{ModelKeeper, Shared};
 use peers::{PeerListener, Peers};
-use pods::{PodFiles, PodStarter, PodStreams};
+use pods::{HostMemory, PodFiles, PodStarter, PodStreams};
 use process::Processes;
 use replacement::Replacement;
 use workload_logs::LogOrders;
@@ -358,7 +359,8 @@ impl AgentService {
         pods::forget_earlier(&directories, &holding.pods);
         let program = workloads::pod_program(&self.options);
         let files = Arc::clone(&charms) as Arc<dyn PodFiles>;
-        let pods = PodStarter::new(program, self.options.pods, files, directories.pods());
+        let memory = HostMemory::new(self.options.workload_memory.map(bytes_of));
+        let pods = PodStarter::new(program, self.options.pods, files, memory, directories.pods());
         let pods = Arc::new(pods.holding(holding.holder.clone(), Arc::clone(&holding.pods)));
         let shared = Arc::new(Shared {
             agent: self.options.name.clone(),

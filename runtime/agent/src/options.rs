@@ -54,6 +54,8 @@ pub struct Options {
     pub compiling: CompileLimits,
     /// The limit of all storage on the agent's disk together, in mebibytes; none means the disk's free space.
     pub storage_limit: Option<u64>,
+    /// The limit of the memory of all workloads together, in mebibytes; none for any.
+    pub workload_memory: Option<u64>,
     /// The loopback address on which `GET /metrics` is answered; none: nothing listens.
     pub metrics_address: Option<SocketAddr>,
     /// The programs by which the agent replaces itself; none: it keeps its own.
@@ -205,6 +207,7 @@ impl Options {
             idle_after: Duration::from_secs(60),
             compiling: CompileLimits::default(),
             storage_limit: None,
+            workload_memory: None,
             metrics_address: None,
             programs: None,
         }

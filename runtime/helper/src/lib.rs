@@ -4,9 +4,11 @@
 //! The kernel enforces its limits, and a [`Fence`] confines it to its open descriptors. [`Program::run`] starts one
 //! and waits for it; the started process calls [`run_helper`]. Runners, which run charms, and the processes of workloads
 //! ([`WorkloadOrder`]) raise a fence of the same kind. Long-lived processes return freed memory to the system.
+//! The bounds of a container are [`Cgroups`], and [`PodUsage`] is what a pod uses.
 //! [`Stalling`] ends connections whose peers read nothing, and [`DescriptorLines`] are what processes tell each other beside
 //! descriptors.
 
+mod cgroups;
 mod child;
 mod descriptors;
 mod fence;
@@ -14,8 +16,10 @@ mod limits;
 mod memory;
 mod program;
 mod stalled;
+mod usage;
 mod workload;
 
+pub use cgroups::{CgroupLimits, Cgroups, GuardedCgroups, MissingBound};
 pub use child::{Fault, HelperInput, run_helper, run_helper_behind};
 pub use descriptors::{DescriptorLines, send_beside};
 pub use fence::{Fence, MissingFence, RunnerPaths, gaps};
@@ -23,6 +27,7 @@ pub use limits::{Limits, forbid_core_dumps};
 pub use memory::{Resident, give_back_what_is_freed};
 pub use program::{Failure, Program, keep_descriptors};
 pub use stalled::Stalling;
+pub use usage::PodUsage;
 pub use workload::{
     DirectoryAccess, MAX_WORKLOAD_ORDER, WORKLOAD_VARIABLE, WorkloadDirectory, WorkloadKind, WorkloadLimits,
     WorkloadOrder,

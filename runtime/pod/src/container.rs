@@ -8,7 +8,6 @@
 //! reaps the workload's processes by order of the pod's process. The kernel ends all others with it.
 
 mod calls;
-mod cgroups;
 mod driver;
 mod error;
 mod gap;

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use crate::workloads::{children, processes, until};
 
 mod hostile;
+mod limits;
 
 /// The exit code of `tools/busybox` and `tools/debian-image` where packages cannot be had.
 const NO_PACKAGES: i32 = 3;

@@ -134,6 +134,10 @@ pub(crate) struct Run {
     /// fit waits until other storage is gone
     #[arg(long, value_name = "SIZE", value_parser = periapt_host_api::storage::parse_size)]
     storage_limit: Option<u64>,
+    /// The most memory of all workloads together, such as 16G; any by default. A workload whose limit does not fit waits until
+    /// others are gone
+    #[arg(long, value_name = "SIZE", value_parser = periapt_host_api::storage::parse_size)]
+    workload_memory: Option<u64>,
     /// A loopback address that answers GET /metrics in Prometheus' text format; port 0 takes any that is free
     #[arg(long, value_name = "ADDRESS:PORT")]
     metrics_address: Option<SocketAddr>,
@@ -243,6 +247,7 @@ impl Run {
             availability_zone: self.availability_zone,
             tags: self.tags.into_iter().collect(),
             storage_limit: self.storage_limit,
+            workload_memory: self.workload_memory,
             metrics_address: self.metrics_address,
             programs: programs.clone(),
             ..Options::new(

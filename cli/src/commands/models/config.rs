@@ -145,7 +145,12 @@ mod tests {
              max-status-history-age       default     336h\n\
              max-status-history-size      default     5G\n\
              storage-default-max-size     default     16G\n\
-             update-status-hook-interval  default     5m\n"
+             update-status-hook-interval  default     5m\n\
+             workload-cpu-limit           default     0\n\
+             workload-memory-limit        default     1G\n\
+             workload-memory-quota        default     unlimited\n\
+             workload-process-limit       default     1024\n\
+             workload-quota               default     unlimited\n"
         );
     }
 }

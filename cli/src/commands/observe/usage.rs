@@ -1,11 +1,11 @@
-//! `usage`: the cost of hooks, by unit and application.
+//! `usage`: the cost of hooks and workloads, by unit and application.
 
 use std::collections::BTreeSet;
 
 use clap::Args;
 use periapt_host_api::{
     ApplicationName,
-    usage::{ModelUsage, Usage as Used},
+    usage::{ModelUsage, Usage as Used, WorkloadUsage},
 };
 
 use crate::{
@@ -15,10 +15,11 @@ use crate::{
     output::{OutputArgs, Table, Text, TextStyle},
 };
 
-/// Show the usage of hooks: runs, CPU and wall time, memory, calls to the host
+/// Show the usage of hooks and workloads: CPU time, memory, calls to the host, traffic
 ///
-/// The counters of a unit grow for as long as it lives; then its application keeps them, and the model after that. CPU
-/// time is counted by instructions, so that it is the same on every machine.
+/// The counters of a unit's hooks grow for as long as it lives; then its application keeps them, and the model after that.
+/// CPU time of hooks is counted by instructions, so that it is the same on every machine. Workloads are shown as their
+/// agents reported them last, at most five minutes ago; their times and bytes count from their agent's start.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  periapt usage\n  periapt usage wordpress --format json")]
 pub(crate) struct Usage {
@@ -49,8 +50,12 @@ fn only(mut usage: ModelUsage, wanted: BTreeSet<ApplicationName>) -> Result<Mode
     }
     usage.applications.retain(|name, _| wanted.contains(name));
     (usage.total, usage.removed) = (Used::default(), Used::default());
+    usage.workloads = WorkloadUsage::default();
     for application in usage.applications.values() {
         usage.total.add(&application.total);
+        for workloads in application.workloads.values() {
+            usage.workloads.add(workloads);
+        }
     }
     Ok(usage)
 }
@@ -88,6 +93,47 @@ fn table(usage: &ModelUsage) -> Text {
         row("(removed)", "", &usage.removed);
     }
     row("total", "", &usage.total);
+    let workloads = (!usage.workloads.is_none()).then(|| workloads(usage));
+    Text::joined([Some(table.render()), workloads].into_iter().flatten(), "\n")
+}
+
+/// Returns the table of the units with workloads.
+fn workloads(usage: &ModelUsage) -> Text {
+    let heading = [
+        "Application",
+        "Unit",
+        "Workloads",
+        "Memory MiB",
+        "Limit MiB",
+        "CPU s",
+        "Storage MiB",
+        "Connections",
+        "In KiB",
+        "Out KiB",
+    ];
+    let mut table = (2..heading.len()).fold(Table::new(heading), Table::right);
+    let mut row = |application: &str, unit: &str, used: &WorkloadUsage| {
+        let mebibytes = |bytes: u64| bytes.div_ceil(1 << 20).to_string();
+        let kibibytes = |bytes: u64| bytes.div_ceil(1 << 10).to_string();
+        table.row([
+            application.into(),
+            unit.into(),
+            used.containers.to_string().into(),
+            mebibytes(used.memory).into(),
+            mebibytes(used.memory_limit).into(),
+            in_seconds(used.cpu_ms.saturating_mul(1_000)).into(),
+            mebibytes(used.storage).into(),
+            used.connections.to_string().into(),
+            kibibytes(used.received).into(),
+            kibibytes(used.sent).into(),
+        ]);
+    };
+    for (name, application) in &usage.applications {
+        for (unit, used) in &application.workloads {
+            row(name.as_str(), &unit.to_string(), used);
+        }
+    }
+    row("total", "", &usage.workloads);
     table.render()
 }
 
@@ -139,6 +185,33 @@ db           db/0           1       0  0.500   1.235         1      7        1
 total                       8       2  4.000   9.877         8     56        8
 ";
         assert_eq!(text, expected, "{text}");
+    }
+
+    #[test]
+    fn units_with_workloads_have_a_table_of_their_own() {
+        let mut model = model();
+        let used = WorkloadUsage {
+            containers: 2,
+            memory_limit: 2 << 30,
+            memory: 5 << 20,
+            cpu_ms: 1_500,
+            storage: 1,
+            connections: 3,
+            received: 2_048,
+            sent: 1,
+        };
+        let blog = model.applications.get_mut(&"blog".parse().unwrap()).unwrap();
+        blog.workloads.insert("blog/1".parse().unwrap(), used);
+        model.workloads = used;
+        let text = anstream::adapter::strip_str(&table(&model)).to_string();
+        let expected = "
+Application  Unit    Workloads  Memory MiB  Limit MiB  CPU s  Storage MiB  Connections  In KiB  Out KiB
+blog         blog/1          2           5       2048  1.500            1            3       2        1
+total                        2           5       2048  1.500            1            3       2        1
+";
+        assert!(text.ends_with(expected), "{text}");
+        let none = only(model, ["db".parse().unwrap()].into()).unwrap();
+        assert!(none.workloads.is_none());
     }
 
     #[test]

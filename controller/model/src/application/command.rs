@@ -9,7 +9,7 @@ use periapt_host_api::{
 };
 
 use super::{config, life};
-use crate::{entity::Application, offer, secret, transaction::Transaction};
+use crate::{controller::level, entity::Application, offer, secret, transaction::Transaction};
 
 pub(crate) fn set_config(
     tx: &mut Transaction<'_>,
@@ -21,6 +21,7 @@ pub(crate) fn set_config(
     let meta = tx.charm_meta(&application)?;
     let about = |refusal: Refusal| refusal.about(format!("application {name}"));
     let (set, reset) = config::change_application(&mut application, meta, set, reset).map_err(about)?;
+    level::check_limits(tx.root, &application.budgets).map_err(about)?;
     let before = application.config.clone();
     application.config = config::change(meta, &before, &set, &reset).map_err(about)?;
     secret::command::check_options(&tx.state, &mut application.config, set.keys()).map_err(about)?;

@@ -1,15 +1,18 @@
-//! Constraints: they choose the agents for new units, and bound the memory of hooks.
+//! Constraints: they choose the agents for new units, and limit workloads and hooks.
 
 use periapt_host_api::{
     ApplicationName, Refusal, UnitName,
-    budget::{BudgetKey, BudgetSettings},
+    budget::BudgetSettings,
+    charm::CharmMeta,
     command::Answer,
-    constraints::Constraints,
+    constraints::{Constraints, Limited},
     status::{AgentStatus, StatusInfo},
 };
 
 use crate::{
+    controller::level,
     entity::{Application, Unit},
+    root::Root,
     transaction::Transaction,
 };
 
@@ -23,7 +26,8 @@ pub(crate) fn set(
         .map_err(|refusal| refusal.about(format!("application {name}")))?;
     application.constraints = constraints.agents.clone();
     application.kept_constraints = constraints.kept.clone();
-    set_memory(&mut application.budgets, constraints.mem);
+    let limited = limited(tx.charm_meta(&application)?);
+    set_limits(tx.root, &mut application.budgets, constraints, limited)?;
     tx.put(application);
     Ok(Answer::Done)
 }
@@ -33,7 +37,7 @@ pub(crate) fn set_model(tx: &mut Transaction<'_>, constraints: &Constraints) -> 
     check(constraints)?;
     model.constraints = constraints.agents.clone();
     model.kept_constraints = constraints.kept.clone();
-    set_memory(&mut model.settings.budgets, constraints.mem);
+    set_limits(tx.root, &mut model.settings.budgets, constraints, Limited::Both)?;
     tx.put(model);
     Ok(Answer::Done)
 }
@@ -55,12 +59,31 @@ pub(crate) fn check_of_application(constraints: &Constraints, subordinate: bool)
     }
 }
 
-/// Sets the memory limit of hooks: Juju's `mem` and the setting `hook-memory-limit` are the same.
-pub(crate) fn set_memory(budgets: &mut BudgetSettings, bytes: Option<u64>) {
-    match bytes {
-        Some(bytes) => drop(budgets.0.insert(BudgetKey::HookMemoryLimit, bytes)),
-        None => budgets.reset(BudgetKey::HookMemoryLimit),
+/// Returns what the constraints of an application with this charm limit.
+pub fn limited(meta: &CharmMeta) -> Limited {
+    match meta.containers.is_empty() {
+        true => Limited::Hooks,
+        false => Limited::Workloads,
     }
+}
+
+/// Sets the limits that constraints ask: Juju's `mem` and `cpu-power`, and settings such as `workload-memory-limit`, are
+/// the same. Programs of a lower level know the limit on hooks alone.
+pub(crate) fn set_limits(
+    root: &Root,
+    budgets: &mut BudgetSettings,
+    constraints: &Constraints,
+    limited: Limited,
+) -> Result<(), Refusal> {
+    let limited = if root.level() < level::OF_WORKLOADS { Limited::Hooks } else { limited };
+    let limits = constraints.limits(limited).map_err(|error| Refusal::bad_request(error.to_string()))?;
+    for (key, limit) in limits {
+        match limit {
+            Some(limit) => drop(budgets.0.insert(key, limit)),
+            None => budgets.reset(key),
+        }
+    }
+    Ok(())
 }
 
 /// Asks the placement worker to try a unit again, though nothing else has changed (P-2).

@@ -16,6 +16,7 @@ use periapt_host_api::{
 use super::{config, constraints};
 use crate::{
     access::check::may_use_charm,
+    controller::level,
     entity::{Application, ModelCharm, Relation, RelationProgress, SequenceKey},
     network, offer, resource, secret,
     storage::{self, takeover::TakenOver},
@@ -59,13 +60,17 @@ pub(crate) fn deploy(tx: &mut Transaction<'_>, caller: &Caller, deploy: &Deploy)
         config::change_budgets(meta, &BudgetSettings::default(), &mut options, &mut Vec::new())?;
     constraints::check_of_application(&deploy.constraints, meta.subordinate)
         .map_err(|refusal| cannot(refusal.code, &refusal.message))?;
-    if let Some(bytes) = deploy.constraints.mem {
-        if budgets.get(BudgetKey::HookMemoryLimit).is_some_and(|set| set != bytes) {
-            let text = "the constraint mem and the setting hook-memory-limit are the same thing, and differ";
-            return Err(cannot(ErrorCode::BadRequest, text));
+    let mut asked = BudgetSettings::default();
+    constraints::set_limits(tx.root, &mut asked, &deploy.constraints, constraints::limited(meta))
+        .map_err(|refusal| cannot(refusal.code, &refusal.message))?;
+    for (key, limit) in asked.0 {
+        if budgets.0.insert(key, limit).is_some_and(|set| set != limit) {
+            let name = if key == BudgetKey::WorkloadCpuLimit { "cpu-power" } else { "mem" };
+            let text = format!("the constraint {name} and the setting {key} are the same thing, and differ");
+            return Err(cannot(ErrorCode::BadRequest, &text));
         }
-        constraints::set_memory(&mut budgets, Some(bytes));
     }
+    level::check_limits(tx.root, &budgets)?;
     let mut settings = config::change(meta, &OptionValues::new(), &options, &[])?;
     check_storage(tx.state.config(), meta, &deploy.storage)
         .map_err(|refusal| cannot(refusal.code, &refusal.message))?;

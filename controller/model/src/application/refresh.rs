@@ -14,6 +14,7 @@ use super::{
 };
 use crate::{
     charm,
+    controller::level,
     entity::{Application, Work},
     resource, secret, storage,
     transaction::Transaction,
@@ -117,6 +118,7 @@ fn change_with(
     with: &RefreshWith,
 ) -> Result<(), Refusal> {
     let (set, reset) = config::change_application(application, meta, &with.config, &[])?;
+    level::check_limits(tx.root, &application.budgets)?;
     let before = application.config.clone();
     application.config = config::change(meta, &before, &set, &reset)?;
     secret::command::check_options(&tx.state, &mut application.config, set.keys())?;

@@ -22,7 +22,11 @@ impl HasView for Application {
     }
 
     fn seen(&self, own: &RunnerEntities<'_>) -> Option<ApplicationView> {
-        own.has_units_of(&self.name).then(|| ApplicationView {
+        if !own.has_units_of(&self.name) {
+            return None;
+        }
+        let (budgets, workload_limits) = self.budgets.clone().split();
+        Some(ApplicationView {
             name: self.name.clone(),
             life: self.life,
             charm: self.charm,
@@ -40,7 +44,8 @@ impl HasView for Application {
             update_status_interval: self.update_status_interval,
             status: self.status.clone(),
             exposed: self.exposed,
-            budgets: self.budgets.clone(),
+            budgets,
+            workload_limits,
             resources: self
                 .resources
                 .iter()

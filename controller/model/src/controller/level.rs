@@ -1,6 +1,9 @@
 //! The level of what is stored, and its raise.
 
-use periapt_host_api::{ErrorCode, LEVEL, Level, Refusal, agent::RunnerCommand, command::ControllerCommand};
+use periapt_host_api::{
+    ErrorCode, LEVEL, Level, Refusal, agent::RunnerCommand, budget::BudgetSettings,
+    command::ControllerCommand, settings::ModelSettings,
+};
 
 use crate::{
     entity::EntityKey,
@@ -33,7 +36,36 @@ pub(crate) fn raise(root: &Root, level: Level) -> Changes {
 /// # Errors
 /// [`ErrorCode::NotSupported`]
 pub fn check(root: &Root, input: &Input) -> Result<(), Refusal> {
-    let (needed, stored) = (level_of(input), root.level());
+    require(root, level_of(input))
+}
+
+/// Refuses limits on workloads that programs of the stored level do not know.
+///
+/// # Errors
+/// [`ErrorCode::NotSupported`]
+pub(crate) fn check_limits(root: &Root, budgets: &BudgetSettings) -> Result<(), Refusal> {
+    match budgets.0.keys().any(|key| key.is_of_workloads()) {
+        true => require(root, OF_WORKLOADS),
+        false => Ok(()),
+    }
+}
+
+/// Refuses settings of models that programs of the stored level do not know.
+///
+/// # Errors
+/// [`ErrorCode::NotSupported`]
+pub(crate) fn check_settings(root: &Root, settings: &ModelSettings) -> Result<(), Refusal> {
+    match settings.has_quota() {
+        true => require(root, OF_WORKLOADS),
+        false => check_limits(root, &settings.budgets),
+    }
+}
+
+/// The first level whose programs know limits on workloads and quotas of them.
+pub(crate) const OF_WORKLOADS: Level = Level(2);
+
+fn require(root: &Root, needed: Level) -> Result<(), Refusal> {
+    let stored = root.level();
     if needed <= stored {
         return Ok(());
     }

@@ -79,6 +79,7 @@ macro_rules! kinds {
                     derive units_on by |unit| unit.machine.map(|machine| (machine, unit.name.clone()));
                     derive unplaced by |unit| unit.machine.is_none().then(|| unit.name.clone());
                     derive subordinates_of by |unit| unit.principal.clone().map(|of| (of, unit.name.clone()));
+                    derive unit_counts by |unit| [(unit.name.application().clone(), 1)];
                     then hosted::unit_changed;
                 }
                 /// A relation. Its endpoints never change.
@@ -159,6 +160,7 @@ macro_rules! kinds {
                 WorkItem: Work(id: WorkId) {
                     table work: Flat;
                     derive work_due by |item| [(item.due, item.id)];
+                    derive unit_counts by |item| item.work.coming_units();
                 }
                 /// The access of a user to the model.
                 ModelGrant: Grant(user: UserName) { table grants: Flat; }

@@ -17,6 +17,8 @@ use periapt_host_api::{
 use super::{cleanup, config};
 use crate::{
     access::check::{active_user, denied},
+    application::quota,
+    controller::level,
     entity::{EntityKey, Model, ModelGrant, ModelKey, Work},
     input::Environment,
     root::{Root, changes::Changes},
@@ -40,12 +42,14 @@ pub(crate) fn add(
     if root.model_or_remains(&uuid).is_some() {
         return Err(Refusal::new(ErrorCode::TryAgain, "the drawn model id is taken"));
     }
+    let settings = config::change_model(&ModelSettings::default(), settings, &[])?;
+    level::check_settings(root, &settings)?;
     let model = Model {
         uuid,
         name: name.clone(),
         owner: owner.clone(),
         life: Life::Alive,
-        settings: config::change_model(&ModelSettings::default(), settings, &[])?,
+        settings,
         constraints: AgentConstraints::default(),
         kept_constraints: KeptConstraints::default(),
         storage_end: None,
@@ -107,11 +111,14 @@ pub(crate) fn destroy(
 
 pub(crate) fn set_config(
     tx: &mut Transaction<'_>,
+    caller: &Caller,
     set: &BTreeMap<String, String>,
     reset: &[String],
 ) -> Result<Answer, Refusal> {
+    quota::check_rights(tx.root, caller, set.keys().chain(reset))?;
     let mut model = tx.state.model().clone();
     model.settings = config::change_model(&model.settings, set, reset)?;
+    level::check_settings(tx.root, &model.settings)?;
     tx.put(model);
     Ok(Answer::Done)
 }
@@ -126,6 +133,7 @@ pub(crate) fn set_defaults(
     let mut controller = root.controller().ok_or_else(not_started)?.clone();
     let before = controller.model_defaults.clone();
     controller.model_defaults = config::change_model(&before, set, reset)?;
+    level::check_settings(root, &controller.model_defaults)?;
     let mut changes = Changes::default();
     if controller.model_defaults != before {
         changes.puts.insert(EntityKey::Controller, Some(controller.into()));

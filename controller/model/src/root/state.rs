@@ -153,6 +153,11 @@ impl ModelState {
         self.tables.units.len()
     }
 
+    /// Returns the number of units of each application that has some, those with numbers alone included.
+    pub(crate) fn unit_counts(&self) -> impl Iterator<Item = (&ApplicationName, u64)> {
+        self.derived.unit_counts.0.iter().map(|(application, count)| (application, *count))
+    }
+
     /// Returns the units of an application, by number.
     pub fn units_of(&self, application: &ApplicationName) -> impl Iterator<Item = &Arc<Unit>> {
         let first = UnitName::new(application.clone(), 0);

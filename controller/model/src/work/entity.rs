@@ -152,3 +152,15 @@ pub enum Work {
         relation: RelationId,
     },
 }
+
+impl Work {
+    /// Returns the application and the number of the units that it is to create, if it creates some.
+    pub(crate) fn coming_units(&self) -> Option<(ApplicationName, u64)> {
+        match self {
+            Self::CreateUnits { application, next, end, .. } => {
+                Some((application.clone(), u64::from(end.saturating_sub(*next))))
+            }
+            _ => None,
+        }
+    }
+}

@@ -5,7 +5,7 @@ use periapt_host_api::{
     agent::Register,
     budget::BudgetKey,
     command::{Caller, Command, Deploy},
-    constraints::Constraints,
+    constraints::{Constraints, Limited},
     status::AgentStatus,
 };
 use periapt_model::{Input, WorkSchedule, due_work};
@@ -97,7 +97,12 @@ fn constraints_that_no_sandbox_meets_are_kept_and_place_nothing() {
     assert!(world.unit("db/0").machine.is_some(), "they keep no unit from its place");
     let shown = |world: &World| {
         let application = world.application("db");
-        Constraints::of(&application.constraints, &application.kept_constraints, &application.budgets)
+        Constraints::of(
+            &application.constraints,
+            &application.kept_constraints,
+            &application.budgets,
+            Limited::Hooks,
+        )
     };
     assert_eq!(shown(&world), constraints);
     assert_eq!(world.application("db").budgets.get(BudgetKey::HookMemoryLimit), Some(1 << 30));

@@ -24,6 +24,7 @@ mod firewall;
 mod invariants;
 mod leases;
 mod levels;
+mod limits;
 mod machines;
 mod migration;
 mod properties;

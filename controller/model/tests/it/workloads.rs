@@ -21,9 +21,10 @@ fn report(state: ContainerState, current: ServiceCurrent) -> WorkloadsReport {
     let status = if current == ServiceCurrent::Active { CheckStatus::Up } else { CheckStatus::Down };
     let check = CheckState { name: "page".into(), startup, status, failures: 2, threshold: 2 };
     let pod = PodState { services: vec![service], checks: vec![check], left_out: 0 };
-    let container =
-        ContainerReport { driver: Some(ReportedDriver::Wasm), content: None, state, starts: 1, pod };
-    WorkloadsReport { containers: [("web".parse().unwrap(), container)].into(), taken_ports: Vec::new() }
+    let driver = Some(ReportedDriver::Wasm);
+    let container = ContainerReport { driver, content: None, state, starts: 1, pod, usage: None };
+    let containers = [("web".parse().unwrap(), container)].into();
+    WorkloadsReport { containers, ..WorkloadsReport::default() }
 }
 
 fn running() -> ContainerState {

@@ -14,7 +14,7 @@ use periapt_host_api::{
     ApplicationName, ErrorCode, Refusal, UnitName,
     api::{ApplicationDetails, ModelConfigDetails, ModelSelector, SpaceList, UnitDetails},
     command::{Answer, Command, CommandResults, ModelSummary},
-    constraints::Constraints,
+    constraints::{Constraints, Limited},
     migration::{ImportPlan, MigrationStatus},
     refresh::RefreshPlan,
     ssh_key::SshKey,
@@ -250,7 +250,12 @@ pub(crate) async fn constraints(
 ) -> HandlerResult<Json<Constraints>> {
     let (_, state) = readable(&durable, &who, &model)?;
     let model = state.model();
-    Ok(Json(Constraints::of(&model.constraints, &model.kept_constraints, &model.settings.budgets)))
+    Ok(Json(Constraints::of(
+        &model.constraints,
+        &model.kept_constraints,
+        &model.settings.budgets,
+        Limited::Both,
+    )))
 }
 
 pub(crate) async fn usage(

@@ -10,11 +10,11 @@ use periapt_host_api::{
     },
     budget::BudgetKey,
     charm::{CharmMeta, OptionMeta},
-    constraints::Constraints,
+    constraints::{Constraints, Limited},
     settings::{ModelSettings, OptionValue},
     status::Life,
 };
-use periapt_model::{ModelState, Root, entity::Application};
+use periapt_model::{ModelState, Root, entity::Application, limited};
 
 use super::CharmLabel;
 
@@ -51,6 +51,7 @@ pub(crate) fn application(
             &application.constraints,
             &application.kept_constraints,
             &application.budgets,
+            meta.map_or(Limited::Hooks, limited),
         ),
         storage: application.storage.clone(),
         bindings: application.bindings.clone(),

@@ -17,7 +17,7 @@ const MAX_TEXT: usize = 256;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct KeptConstraints {
-    /// The bytes of `mem`, if they are more than a hook may have.
+    /// The bytes of `mem`, if they are more than a hook may have. Workloads may have them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mem: Option<u64>,
     /// Values of Juju's other keys, as `KeptConstraint::read` writes them.
@@ -113,7 +113,7 @@ impl KeptConstraint {
                 "units run in sandboxes of agents; tags= and zones= say of which"
             }
             Self::CpuPower => {
-                "a hook runs on one core at a time; `config hook-cpu-budget` says how much of it it may use"
+                "it limits containers; a hook runs on one core, and `config hook-cpu-budget` says how much it may use"
             }
             Self::RootDisk | Self::RootDiskSource => {
                 "files that last are storage; `deploy --storage` says how large it is"

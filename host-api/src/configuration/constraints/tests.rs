@@ -119,10 +119,35 @@ fn what_no_sandbox_meets_is_kept_with_the_reason_and_hooks_get_what_there_is() {
     // An application shows the constraint as given, until its hooks get less.
     let shown = |limit: u64| {
         let budgets = BudgetSettings([(BudgetKey::HookMemoryLimit, limit)].into());
-        Constraints::of(&asked.agents, &asked.kept, &budgets).to_string()
+        Constraints::of(&asked.agents, &asked.kept, &budgets, Limited::Hooks).to_string()
     };
     assert_eq!(shown(1 << 30), "mem=8192M tags=ssd instance-type=m5.large");
     assert_eq!(shown(64 << 20), "mem=64M tags=ssd instance-type=m5.large");
+}
+
+#[test]
+fn workloads_are_limited_in_place_of_hooks_and_those_of_a_model_both() {
+    let asked = read("mem=8G cpu-power=150").unwrap();
+    let (hooks, memory, cpu) =
+        (BudgetKey::HookMemoryLimit, BudgetKey::WorkloadMemoryLimit, BudgetKey::WorkloadCpuLimit);
+    let (of_hooks, of_workloads) = ([(hooks, Some(1 << 30))], [(memory, Some(8 << 30)), (cpu, Some(150))]);
+    assert_eq!(asked.limits(Limited::Hooks).unwrap(), of_hooks.into());
+    assert_eq!(asked.limits(Limited::Workloads).unwrap(), of_workloads.into());
+    let both: BTreeMap<_, _> = of_hooks.into_iter().chain(of_workloads).collect();
+    assert_eq!(asked.limits(Limited::Both).unwrap(), both);
+    assert!(read("").unwrap().limits(Limited::Both).unwrap().values().all(Option::is_none));
+    let error = read("mem=1M").unwrap().limits(Limited::Workloads).unwrap_err().to_string();
+    assert!(error.contains("workload-memory-limit expected a size from 16M"), "{error}");
+
+    // The setting counts, whichever of its names it was set by.
+    let shown = |limits: &[(BudgetKey, u64)], limited| {
+        let budgets = BudgetSettings(limits.iter().copied().collect());
+        Constraints::of(&asked.agents, &asked.kept, &budgets, limited).to_string()
+    };
+    assert_eq!(shown(&[(memory, 8 << 30), (cpu, 150)], Limited::Workloads), "mem=8192M cpu-power=150");
+    assert_eq!(shown(&[(memory, 64 << 20)], Limited::Workloads), "mem=64M");
+    assert_eq!(shown(&[(hooks, 64 << 20)], Limited::Workloads), "");
+    assert_eq!(shown(&[(hooks, 64 << 20), (cpu, 20)], Limited::Both), "mem=64M cpu-power=20");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{FailoverAfter, KeptKey, ModelConfig, ModelSettings};
+use super::{FailoverAfter, KeptKey, ModelConfig, ModelSettings, WorkloadQuota};
 use crate::{
     budget::{BudgetKey, in_units},
     duration,
@@ -21,6 +21,9 @@ pub const MAX_SUBNETS: usize = 32;
 
 /// The value of `agent-failover-after` with which units stay.
 const NEVER: &str = "never";
+
+/// The value of a quota that there is none.
+const UNLIMITED: &str = "unlimited";
 
 /// The longest time until units go to another agent, in seconds.
 const LONGEST_FAILOVER: u64 = 720 * 3600;
@@ -50,6 +53,10 @@ pub enum SettingKey {
     StorageDefaultMaxSize,
     /// The time between update-status hooks.
     UpdateStatusHookInterval,
+    /// The most memory of all workloads together.
+    WorkloadMemoryQuota,
+    /// The most containers and WebAssembly workloads.
+    WorkloadQuota,
     /// A hook budget.
     Budget(BudgetKey),
     /// A model setting of Juju's that is kept and has no effect.
@@ -86,6 +93,8 @@ impl SettingKey {
             Self::MaxStatusHistorySize,
             Self::StorageDefaultMaxSize,
             Self::UpdateStatusHookInterval,
+            Self::WorkloadMemoryQuota,
+            Self::WorkloadQuota,
             Self::Kept(KeptKey::LoggingConfig),
         ];
         all.extend(BudgetKey::ALL.map(Self::Budget));
@@ -106,9 +115,16 @@ impl SettingKey {
             Self::MaxStatusHistorySize => "max-status-history-size",
             Self::StorageDefaultMaxSize => "storage-default-max-size",
             Self::UpdateStatusHookInterval => "update-status-hook-interval",
+            Self::WorkloadMemoryQuota => "workload-memory-quota",
+            Self::WorkloadQuota => "workload-quota",
             Self::Budget(key) => key.as_str(),
             Self::Kept(key) => key.as_str(),
         }
+    }
+
+    /// Returns true for a key that administrators of the controller alone set, in models, too.
+    pub fn is_of_administrators(self) -> bool {
+        matches!(self, Self::WorkloadMemoryQuota | Self::WorkloadQuota)
     }
 
     /// Returns the default as JSON.
@@ -133,6 +149,8 @@ impl SettingKey {
                 "a size in M, G or T, such as 5G"
             }
             Self::UpdateStatusHookInterval => "0 (off) or a duration, such as 10s, 5m or 1h30m",
+            Self::WorkloadMemoryQuota => "unlimited or a size in M, G or T, such as 64G",
+            Self::WorkloadQuota => "unlimited or a number, such as 20",
             Self::Kept(key) => return key.expected(),
             Self::Budget(key) => return key.expected(),
         };
@@ -141,6 +159,11 @@ impl SettingKey {
 }
 
 impl ModelSettings {
+    /// Returns true if a quota of workloads is set.
+    pub fn has_quota(&self) -> bool {
+        self.workload_memory_quota.is_some() || self.workload_quota.is_some()
+    }
+
     /// Sets a key from text. `None` unsets it, so that it is inherited.
     ///
     /// # Errors
@@ -160,6 +183,12 @@ impl ModelSettings {
             SettingKey::StorageDefaultMaxSize => put(&mut self.storage_default_max_size, text, mebibytes),
             SettingKey::UpdateStatusHookInterval => {
                 put(&mut self.update_status_hook_interval, text, interval)
+            }
+            SettingKey::WorkloadMemoryQuota => {
+                put(&mut self.workload_memory_quota, text, |text| quota(text, mebibytes))
+            }
+            SettingKey::WorkloadQuota => {
+                put(&mut self.workload_quota, text, |text| quota(text, |text| text.parse().ok()))
             }
             SettingKey::Budget(key) => match text {
                 Some(text) => self.budgets.set(key, text).is_ok(),
@@ -211,6 +240,14 @@ impl ModelSettings {
             SettingKey::MaxStatusHistorySize => size(self.max_status_history_size),
             SettingKey::StorageDefaultMaxSize => size(self.storage_default_max_size),
             SettingKey::UpdateStatusHookInterval => time(self.update_status_hook_interval),
+            SettingKey::WorkloadMemoryQuota => match self.workload_memory_quota? {
+                WorkloadQuota::Unlimited => Some(UNLIMITED.into()),
+                WorkloadQuota::Most(most) => size(Some(most)),
+            },
+            SettingKey::WorkloadQuota => Some(match self.workload_quota? {
+                WorkloadQuota::Unlimited => UNLIMITED.into(),
+                WorkloadQuota::Most(most) => most.into(),
+            }),
             SettingKey::Budget(key) => self.budgets.get(key).map(|value| key.show(value).into()),
             SettingKey::Kept(key) => self.kept.get(&key).map(|text| key.show(text)),
         }
@@ -259,6 +296,14 @@ fn subnets(text: &str) -> Option<Vec<Subnet>> {
 /// Parses a size in mebibytes that fits into 32 bits.
 fn mebibytes(text: &str) -> Option<u32> {
     u32::try_from(parse_size(text).ok()?).ok()
+}
+
+/// Parses a quota, or `unlimited`.
+fn quota(text: &str, read: impl FnOnce(&str) -> Option<u32>) -> Option<WorkloadQuota> {
+    match text {
+        UNLIMITED => Some(WorkloadQuota::Unlimited),
+        text => read(text).map(WorkloadQuota::Most),
+    }
 }
 
 fn known() -> String {
@@ -327,6 +372,10 @@ mod tests {
             ("max-action-results-age", "1h30m", "90m"),
             ("max-status-history-size", "2048G", "2T"),
             ("max-status-history-size", "1500M", "1500M"),
+            ("workload-memory-quota", "unlimited", "unlimited"),
+            ("workload-memory-quota", "2048M", "2G"),
+            ("workload-quota", "20", "20"),
+            ("workload-quota", "unlimited", "unlimited"),
             ("update-status-hook-interval", "0", "0"),
             ("update-status-hook-interval", "90s", "90s"),
             ("update-status-hook-interval", "1h", "1h"),

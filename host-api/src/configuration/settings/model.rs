@@ -83,6 +83,32 @@ impl Default for FailoverAfter {
     }
 }
 
+/// The most of something that the workloads of a model may have together. Administrators of the controller set it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WorkloadQuota {
+    /// Any number.
+    #[default]
+    Unlimited,
+    /// So many.
+    Most(u32),
+}
+
+impl WorkloadQuota {
+    /// Returns true if there is no quota.
+    pub fn is_unlimited(&self) -> bool {
+        *self == Self::Unlimited
+    }
+
+    /// Returns the most, if there is a quota.
+    pub fn most(self) -> Option<u64> {
+        match self {
+            Self::Unlimited => None,
+            Self::Most(most) => Some(most.into()),
+        }
+    }
+}
+
 /// The effective configuration of a model: each value comes from the model, or else its controller, or else the
 /// default.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -110,7 +136,13 @@ pub struct ModelConfig {
     /// The most MiB of a storage instance that a charm may ask for by itself. Larger instances need an operator's
     /// directive.
     pub storage_default_max_size: u32,
-    /// Hook budgets of applications that set none themselves.
+    /// The most MiB of memory that the limits of all workloads may sum up to.
+    #[serde(skip_serializing_if = "WorkloadQuota::is_unlimited")]
+    pub workload_memory_quota: WorkloadQuota,
+    /// The most containers and WebAssembly workloads.
+    #[serde(skip_serializing_if = "WorkloadQuota::is_unlimited")]
+    pub workload_quota: WorkloadQuota,
+    /// Budgets of applications that set none themselves.
     #[serde(skip_serializing_if = "BudgetSettings::is_empty")]
     pub budgets: BudgetSettings,
 }
@@ -128,6 +160,8 @@ impl Default for ModelConfig {
             max_status_history_age: 336 * 3600,
             max_status_history_size: 5 << 10,
             storage_default_max_size: 16 << 10,
+            workload_memory_quota: WorkloadQuota::Unlimited,
+            workload_quota: WorkloadQuota::Unlimited,
             budgets: BudgetSettings::default(),
         }
     }
@@ -160,6 +194,10 @@ pub struct ModelSettings {
     pub max_status_history_size: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub storage_default_max_size: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workload_memory_quota: Option<WorkloadQuota>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workload_quota: Option<WorkloadQuota>,
     #[serde(skip_serializing_if = "BudgetSettings::is_empty")]
     pub budgets: BudgetSettings,
     /// Settings that are kept and have no effect. [`ModelConfig`] has no such field.
@@ -212,6 +250,11 @@ impl ModelSettings {
                 .storage_default_max_size
                 .or(outer.storage_default_max_size)
                 .unwrap_or(default.storage_default_max_size),
+            workload_memory_quota: own
+                .workload_memory_quota
+                .or(outer.workload_memory_quota)
+                .unwrap_or(default.workload_memory_quota),
+            workload_quota: own.workload_quota.or(outer.workload_quota).unwrap_or(default.workload_quota),
             budgets: own.budgets.or(&outer.budgets),
         }
     }
@@ -231,6 +274,8 @@ impl From<ModelConfig> for ModelSettings {
             max_status_history_age: Some(config.max_status_history_age),
             max_status_history_size: Some(config.max_status_history_size),
             storage_default_max_size: Some(config.storage_default_max_size),
+            workload_memory_quota: Some(config.workload_memory_quota),
+            workload_quota: Some(config.workload_quota),
             budgets: BudgetSettings(BudgetKey::ALL.map(|key| (key, config.budgets.value(key))).into()),
             kept: KeptSettings::default(),
         }

@@ -36,6 +36,9 @@ pub struct ModelView {
     pub life: Life,
     /// The configuration that the runner reads.
     pub config: ModelConfig,
+    /// The model's limits on workloads, which `config` leaves out: agents of earlier releases know no such keys.
+    #[serde(default, skip_serializing_if = "BudgetSettings::is_empty")]
+    pub workload_limits: BudgetSettings,
     /// The model's spaces with their subnets.
     #[serde(default, skip_serializing_if = "Spaces::is_empty")]
     pub spaces: Spaces,
@@ -86,6 +89,9 @@ pub struct ApplicationView {
     /// The application's own budgets of hooks; the model's hold for the rest ([`super::View::budgets`]).
     #[serde(default, skip_serializing_if = "BudgetSettings::is_empty")]
     pub budgets: BudgetSettings,
+    /// The application's own limits on workloads; the model's hold for the rest.
+    #[serde(default, skip_serializing_if = "BudgetSettings::is_empty")]
+    pub workload_limits: BudgetSettings,
     /// The resources that have content.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub resources: BTreeMap<ResourceName, ResourceView>,

@@ -5,17 +5,16 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     net::SocketAddr,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::Arc,
 };
 
-use periapt_host_api::{ModelUuid, UnitName, firewall::IngressRules, ports::Transport, view::FrameLine};
+use periapt_host_api::{
+    ModelUuid, UnitName, container::UnitTraffic, firewall::IngressRules, ports::Transport, view::FrameLine,
+};
 use tokio::sync::{Semaphore, watch};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::pods::{PodStreams, WorkloadStates};
+use super::pods::{CountedTraffic, PodStreams, WorkloadStates};
 
 mod forward;
 mod host;
@@ -68,15 +67,10 @@ struct UnitWay {
     rules: watch::Receiver<Arc<IngressRules>>,
     connections: Arc<Semaphore>,
     opening: Semaphore,
-    traffic: UnitTraffic,
-}
-
-/// The traffic of one unit since the keeper listens for it.
-#[derive(Debug, Default)]
-struct UnitTraffic {
-    connections: AtomicU64,
-    received: AtomicU64,
-    sent: AtomicU64,
+    /// The traffic since the keeper listens for the unit.
+    traffic: CountedTraffic,
+    /// The traffic since the agent runs it, with that of other units.
+    total: Arc<CountedTraffic>,
 }
 
 impl Ingress {
@@ -151,12 +145,13 @@ impl UnitListeners {
         let rules = watch::Sender::new(rules);
         let way = UnitWay {
             model,
+            total: streams.traffic(&unit),
             unit,
             streams,
             rules: rules.subscribe(),
             connections: Arc::new(Semaphore::new(MAX_CONNECTIONS)),
             opening: Semaphore::new(MAX_OPENING),
-            traffic: UnitTraffic::default(),
+            traffic: CountedTraffic::default(),
         };
         Self { rules, way: Arc::new(way), ports: BTreeMap::new() }
     }
@@ -164,14 +159,13 @@ impl UnitListeners {
 
 impl Drop for UnitWay {
     fn drop(&mut self) {
-        let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        let UnitTraffic { connections, received, sent } = &self.traffic;
+        let UnitTraffic { connections, received, sent } = self.traffic.counts();
         tracing::info!(
             unit = %self.unit,
             model = %self.model,
-            connections = count(connections),
-            received = count(received),
-            sent = count(sent),
+            connections,
+            received,
+            sent,
             "the agent listens for the unit no longer"
         );
     }

@@ -27,7 +27,9 @@ use tokio_util::sync::CancellationToken;
 
 mod held;
 mod life;
+mod limits;
 mod listening;
+mod memory;
 mod needs;
 mod note;
 mod process;
@@ -37,12 +39,16 @@ mod room;
 mod setup;
 mod starter;
 mod states;
+mod traffic;
 mod trial;
+mod usage;
 mod wanted;
 
 pub(crate) use held::HeldPods;
 use life::PodBoard;
+use limits::SetLimits;
 pub(crate) use listening::ListeningPods;
+pub(crate) use memory::HostMemory;
 pub(crate) use process::PodProgram;
 pub(crate) use reasons::{PodReasons, tell};
 pub(crate) use report::report;
@@ -50,6 +56,7 @@ use setup::HeldImage;
 pub(crate) use setup::{ImageArchives, PodImages};
 pub(crate) use starter::{PodFiles, PodSoftware, PodStarter, forget_earlier};
 pub(crate) use states::WorkloadStates;
+pub(crate) use traffic::{CountedTraffic, ModelTraffic};
 pub(crate) use trial::try_container;
 use wanted::WantedPods;
 
@@ -95,12 +102,14 @@ type Doors = Arc<Mutex<BTreeMap<UnitName, BTreeMap<ContainerName, Door>>>>;
 #[derive(Debug, Clone)]
 pub(crate) struct PodStreams {
     doors: Doors,
+    traffic: ModelTraffic,
 }
 
 /// A pod that the keeper starts, and starts again when it ends.
 #[derive(Debug)]
 struct Running {
     software: PodSoftware,
+    limits: watch::Sender<SetLimits>,
     ends: CancellationToken,
     /// Cancelled once no process of the pod is left.
     ended: CancellationToken,
@@ -147,6 +156,7 @@ impl Pods {
                 listening: Arc::default(),
                 reasons: Arc::default(),
                 states: Arc::default(),
+                traffic: ModelTraffic::default(),
                 dials,
             },
             tasks: JoinSet::new(),
@@ -157,7 +167,7 @@ impl Pods {
 
     /// Returns the way to the pods.
     pub(crate) fn streams(&self) -> PodStreams {
-        PodStreams { doors: Arc::clone(&self.doors) }
+        PodStreams { doors: Arc::clone(&self.doors), traffic: self.board.traffic.clone() }
     }
 
     /// Returns the pods that listen, and their changes.
@@ -194,7 +204,11 @@ impl Pods {
             }
         }
         self.ending.retain(|_, ended| !ended.is_cancelled());
-        let gone = |pod: &PodId, running: &mut Running| wanted.get(pod) != Some(&running.software);
+        let gone = |pod: &PodId, running: &mut Running| {
+            let limits = self.wanted.limits(&pod.0);
+            wanted.get(pod) != Some(&running.software)
+                || limits.need_restart(&running.limits.borrow(), &running.software)
+        };
         for (pod, running) in self.running.extract_if(.., gone) {
             running.ends.cancel();
             self.board.listening.send_if_modified(|listening| listening.ended(&pod));
@@ -202,6 +216,10 @@ impl Pods {
                 self.board.states.ended(&pod);
             }
             self.ending.insert(pod, running.ended);
+        }
+        for (pod, running) in &self.running {
+            let limits = self.wanted.limits(&pod.0);
+            running.limits.send_if_modified(|present| std::mem::replace(present, limits) != limits);
         }
         wanted.retain(|pod, _| !self.running.contains_key(pod));
         self.close(&wanted);
@@ -212,7 +230,9 @@ impl Pods {
             }
         }
         self.end_unwanted();
-        Some(self.running.keys().map(|(unit, _)| unit.clone()).collect())
+        let units = self.running.keys().map(|(unit, _)| unit.clone()).collect();
+        self.board.traffic.keep(&units);
+        Some(units)
     }
 
     /// Records the reason why this agent runs no pods of some software, for hooks and for the operator.
@@ -254,7 +274,9 @@ impl Pods {
         let (door, requests) = mpsc::channel(WAITING);
         self.doors.lock().entry(pod.0.clone()).or_default().insert(pod.1.clone(), Door::Pod(door));
         self.board.states.start(&pod, self.starter.driver(&software), software.content());
-        let running = Running { software: software.clone(), ends: ends.clone(), ended: ended.clone() };
+        let (limits, limited) = watch::channel(self.wanted.limits(&pod.0));
+        let running =
+            Running { software: software.clone(), limits, ends: ends.clone(), ended: ended.clone() };
         self.running.insert(pod.clone(), running);
         let (starter, doors, board) =
             (Arc::clone(&self.starter), Arc::clone(&self.doors), self.board.clone());
@@ -265,7 +287,7 @@ impl Pods {
             if let Some(before) = before {
                 before.cancelled().await;
             }
-            life::keep(&starter, (&pod, &software), (image, held), requests, &board, &ends).await;
+            life::keep(&starter, (&pod, &software), limited, (image, held), requests, &board, &ends).await;
             // A pod of the same name may have begun since: what is known of it stays.
             let mut doors = doors.lock();
             if let Some(of_unit) = doors.get_mut(&pod.0)
@@ -313,6 +335,11 @@ impl PodStreams {
         let doors = self.doors.lock();
         let has_pod = |doors: &BTreeMap<_, Door>| doors.values().any(|door| matches!(door, Door::Pod(_)));
         doors.range(first..=last).filter(|(_, doors)| has_pod(doors)).map(|(unit, _)| unit.clone()).collect()
+    }
+
+    /// Returns the traffic of a unit, to be counted.
+    pub(crate) fn traffic(&self, unit: &UnitName) -> Arc<CountedTraffic> {
+        self.traffic.of(unit)
     }
 
     /// Opens a stream to a workload of a unit. The error says in words why nobody listens.
@@ -375,6 +402,6 @@ impl PodStreams {
             }
         });
         let doors = BTreeMap::from([(unit.clone(), of_unit)]);
-        Self { doors: Arc::new(Mutex::new(doors)) }
+        Self { doors: Arc::new(Mutex::new(doors)), traffic: ModelTraffic::default() }
     }
 }

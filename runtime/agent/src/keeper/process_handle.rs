@@ -1,9 +1,9 @@
 //! A process by its descriptor, whoever started it: an earlier keeper may have.
 
 use std::{
-    io,
+    fs, io,
     os::{
-        fd::{AsFd as _, OwnedFd},
+        fd::{AsFd as _, AsRawFd as _, OwnedFd},
         unix::process::ExitStatusExt as _,
     },
     process::{Child, ExitStatus},
@@ -49,6 +49,15 @@ impl ProcessHandle {
     /// Returns the descriptor.
     pub(crate) fn descriptor(&self) -> &OwnedFd {
         self.handle.get_ref()
+    }
+
+    /// Returns the number of the process; none once it has ended.
+    pub(crate) fn id(&self) -> Option<u32> {
+        if self.ended.is_some() {
+            return None;
+        }
+        let shown = fs::read_to_string(format!("/proc/self/fdinfo/{}", self.handle.get_ref().as_raw_fd()));
+        shown.ok()?.lines().find_map(|line| line.strip_prefix("Pid:")?.trim().parse().ok())
     }
 
     /// Returns true if the process is known to have ended.
@@ -144,8 +153,10 @@ mod tests {
         let shell =
             Command::new("/bin/sh").args(["-c", "sleep 600 >/dev/null 2>&1 & echo $!"]).output().unwrap();
         let process = String::from_utf8(shell.stdout).unwrap().trim().parse().unwrap();
-        let mut process = ProcessHandle::of(process).unwrap();
-        process.kill();
-        assert_eq!(process.ended().await, "it has ended");
+        let mut handle = ProcessHandle::of(process).unwrap();
+        assert_eq!(handle.id(), Some(process));
+        handle.kill();
+        assert_eq!(handle.ended().await, "it has ended");
+        assert_eq!(handle.id(), None);
     }
 }

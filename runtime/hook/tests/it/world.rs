@@ -126,6 +126,7 @@ impl World {
             name: "m".parse().unwrap(),
             life: Life::Alive,
             config: ModelConfig::default(),
+            workload_limits: Default::default(),
             spaces: spaces(),
         };
         let mut view = View { model: Some(model), ..View::default() };
@@ -398,6 +399,7 @@ fn own_application(charm: CharmRef) -> ApplicationView {
         status: None,
         exposed: false,
         budgets: periapt_host_api::budget::BudgetSettings::default(),
+        workload_limits: Default::default(),
         resources: [("data".parse().unwrap(), data())].into(),
     }
 }

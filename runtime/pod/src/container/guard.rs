@@ -13,6 +13,7 @@ use std::{
     time::Duration,
 };
 
+use periapt_helper::{CgroupLimits, Cgroups, MissingBound};
 use rustix::{
     fs::Mode,
     process::{Pid, PidfdFlags, Signal, WaitOptions, kill_process, pidfd_open, umask, waitpid},
@@ -26,11 +27,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     calls::{self, Image},
-    cgroups::Cgroups,
     error::ContainerError,
     gap::Gap,
     ids::Ids,
-    options::{ContainerOptions, MountAccess, MountedDirectory},
+    options::{ContainerLimits, ContainerOptions, MountAccess, MountedDirectory},
     order::{Layer, Line, Order, OrderedMount},
 };
 use crate::{keeper::Keeper, pod::Listeners};
@@ -95,8 +95,10 @@ async fn run(
             Some(listeners.map_err(ContainerError::Listen)?)
         }
     };
-    let (cgroups, mut gaps) = Cgroups::create(&options.limits);
-    gaps.extend(gap);
+    let ContainerLimits { memory, processes, cpu, .. } = options.limits;
+    let (cgroups, missing) = Cgroups::create(&CgroupLimits { memory, processes, cpu });
+    let bounds = missing.into_iter().map(|MissingBound { bound, reason }| Gap::new(bound, reason));
+    let mut gaps: Vec<_> = bounds.chain(gap).collect();
     if options.require_confinement && !gaps.is_empty() {
         return Err(ContainerError::Unconfined(gaps));
     }

@@ -293,6 +293,7 @@ pub(crate) fn view(charmcraft: &str, config: BTreeMap<String, OptionValue>) -> V
         name: "m".parse().unwrap(),
         life: Life::Alive,
         config: ModelConfig::default(),
+        workload_limits: Default::default(),
         spaces: Default::default(),
     };
     let mut view = View { model: Some(model), ..View::default() };
@@ -316,6 +317,7 @@ pub(crate) fn view(charmcraft: &str, config: BTreeMap<String, OptionValue>) -> V
         status: None,
         exposed: false,
         budgets: periapt_host_api::budget::BudgetSettings::default(),
+        workload_limits: Default::default(),
         resources: Default::default(),
     };
     view.applications.insert(application.name.clone(), application);

@@ -61,6 +61,7 @@ pub(crate) fn view(
         name: scene.model.name.clone(),
         life: Life::Alive,
         config: ModelConfig::default(),
+        workload_limits: Default::default(),
         spaces: scene.spaces.clone(),
     };
     let mut view = View { model: Some(model), ..View::default() };
@@ -144,6 +145,7 @@ fn application(
         status: scene.application_status.as_ref().map(|said| status(said, now)),
         exposed: false,
         budgets: scene.budget_settings()?,
+        workload_limits: Default::default(),
         resources: resources.clone(),
     })
 }

@@ -12,7 +12,7 @@ use clap::Args;
 use periapt_helper::{
     DirectoryAccess, Program, Resident, WorkloadDirectory, WorkloadLimits, give_back_what_is_freed,
 };
-use periapt_host_api::storage::parse_size;
+use periapt_host_api::storage::parse_bytes;
 use periapt_pod::{
     ContainerError, ContainerLimits, ContainerOptions, ContainerProgram, DriverKind, MountAccess,
     MountedDirectory, PodError, PodOptions, WasmListen, WasmOptions, WasmWorkload,
@@ -113,11 +113,11 @@ struct Container {
     /// The first of the container's 1,048,576 user and group ids on the host; free ones by default
     #[arg(long, value_name = "ID")]
     first_id: Option<u32>,
-    /// The most bytes of memory, such as 256M
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    /// The most bytes of memory, such as 256M; of the driver wasm, that of all instances of a workload together
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
     memory: Option<u64>,
     /// The most bytes of new files, such as 256M; they are in memory
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
     disk: Option<u64>,
     /// The most processes and threads
     #[arg(long, value_name = "NUMBER")]
@@ -179,12 +179,19 @@ fn driver(pod: &Pod) -> Result<DriverKind> {
                 Some(directory) => WasmListen::Directory(absolute(directory.clone())?),
                 None => WasmListen::Address(pod.listen),
             },
-            limits: WorkloadLimits::default(),
+            limits: workload_limits(pod.container.memory),
         }))),
         (other, _) => Err(Failure::misused(format!(
             "there is no driver {other:?}: there are {NAMESPACES}, {WASM} and plain"
         ))),
     }
+}
+
+/// Returns the limits of workloads with so much memory; none for the usual one.
+fn workload_limits(memory: Option<u64>) -> WorkloadLimits {
+    let usual = WorkloadLimits::default();
+    let memory = memory.unwrap_or(usual.memory);
+    WorkloadLimits { memory, instance_memory: usual.instance_memory.min(memory), ..usual }
 }
 
 /// Returns the directories of workloads, with absolute paths.
@@ -258,6 +265,11 @@ async fn contained(pod: Pod, shown: &str) -> Result<i32> {
         }
         other => with_source(other),
     })
+}
+
+/// Reads a size in bytes.
+fn bytes(text: &str) -> Result<u64, String> {
+    parse_bytes(text).ok_or_else(|| "a size has a unit, such as 256M".to_owned())
 }
 
 /// Reads a mount.

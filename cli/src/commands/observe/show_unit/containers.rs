@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use periapt_host_api::{
     ContainerName,
     container::{
-        CheckState, ContainerDetails, ContainerImage, ContainerState, PodState, ReportedDriver, ServiceState,
+        CheckState, ContainerDetails, ContainerImage, ContainerState, ContainerUsage, PodState,
+        ReportedDriver, ServiceState,
     },
 };
 use serde::Serialize;
@@ -32,6 +33,8 @@ pub(super) struct ShownContainer {
     /// The number of services and checks that are not listed.
     #[serde(skip_serializing_if = "is_zero")]
     left_out: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<ContainerUsage>,
 }
 
 /// Returns the containers as they are printed.
@@ -55,6 +58,7 @@ fn container(ContainerDetails { image, report }: ContainerDetails) -> ShownConta
             services: Vec::new(),
             checks: Vec::new(),
             left_out: 0,
+            usage: None,
         };
     };
     let (state, reason, boot_id) = match report.state {
@@ -63,8 +67,8 @@ fn container(ContainerDetails { image, report }: ContainerDetails) -> ShownConta
         ContainerState::Down { reason } => ("down", Some(reason), None),
     };
     let PodState { services, checks, left_out } = report.pod;
-    let (driver, starts) = (report.driver, Some(report.starts));
-    ShownContainer { driver, image, state, reason, boot_id, starts, services, checks, left_out }
+    let (driver, starts, usage) = (report.driver, Some(report.starts), report.usage);
+    ShownContainer { driver, image, state, reason, boot_id, starts, services, checks, left_out, usage }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over by reference")]

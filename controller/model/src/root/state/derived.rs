@@ -1,7 +1,7 @@
 //! Indexes and sums that are derived from the entities of a model. The declaration of each kind says what it adds
 //! ([`kinds`](crate::entity::kinds)).
 
-use imbl::OrdSet;
+use imbl::{OrdMap, OrdSet};
 use periapt_host_api::{
     AgentName, ApplicationName, MachineId, RelationId, StorageId, TaskId, Timestamp, UnitName,
     relation::BagKey,
@@ -51,7 +51,13 @@ pub(super) struct Derived {
     pub(super) consumed_by: Index<UnitName, SecretId>,
     pub(super) secrets_due: OrdSet<(Timestamp, SecretId, SecretDue)>,
     pub(super) secret_bytes: Sum,
+    /// The units of each application that are there or have numbers.
+    pub(super) unit_counts: UnitCounts,
 }
+
+/// The number of units of each application. Applications without units are not among them.
+#[derive(Debug, Clone, Default)]
+pub(super) struct UnitCounts(pub(super) OrdMap<ApplicationName, u64>);
 
 /// A sum over entities.
 #[derive(Debug, Clone, Copy, Default)]
@@ -101,6 +107,22 @@ impl Aggregate for Sum {
     }
     fn take(&mut self, number: &u64) {
         self.0 = self.0.saturating_sub(*number);
+    }
+}
+
+impl Aggregate for UnitCounts {
+    type Part = (ApplicationName, u64);
+    fn add(&mut self, (application, units): (ApplicationName, u64)) {
+        let count = self.0.entry(application).or_default();
+        *count = count.saturating_add(units);
+    }
+    fn take(&mut self, (application, units): &(ApplicationName, u64)) {
+        if let Some(count) = self.0.get_mut(application) {
+            *count = count.saturating_sub(*units);
+            if *count == 0 {
+                self.0.remove(application);
+            }
+        }
     }
 }
 

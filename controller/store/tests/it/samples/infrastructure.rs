@@ -9,7 +9,9 @@ use periapt_host_api::{
     constraints::{AgentConstraints, KeptConstraint, KeptConstraints, Tags},
     program::{FailedProgram, ProgramOffer, ProgramTarget, RunningProgram},
     secret::Sealed,
-    settings::{FailoverAfter, FirewallMode, KeptKey, KeptSettings, ModelConfig, ModelSettings},
+    settings::{
+        FailoverAfter, FirewallMode, KeptKey, KeptSettings, ModelConfig, ModelSettings, WorkloadQuota,
+    },
     status::Life,
     storage::StorageEnd,
     usage::Usage,
@@ -240,6 +242,8 @@ fn before_inheritance() -> ModelSettings {
         max_status_history_age: Some(7200),
         max_status_history_size: Some(1024),
         storage_default_max_size: Some(512),
+        workload_memory_quota: None,
+        workload_quota: None,
         budgets: BudgetSettings::default(),
         kept: KeptSettings::default(),
     }
@@ -250,6 +254,8 @@ fn settings() -> ModelSettings {
     ModelSettings {
         egress_subnets: Some(vec![parse("192.0.2.0/24"), parse("2001:db8::/64")]),
         firewall_mode: Some(FirewallMode::Global),
+        workload_memory_quota: Some(WorkloadQuota::Most(4096)),
+        workload_quota: Some(WorkloadQuota::Unlimited),
         budgets: budgets(),
         ..before_inheritance()
     }

@@ -4,8 +4,8 @@ use periapt_host_api::{
     EventId, MachineId, OperationId, RelationId,
     command::{Placement, ResolveMode},
     container::{
-        CheckState, CheckStatus, ContainerReport, ContainerState, PodState, ReportedDriver, ReportedStartup,
-        ServiceCurrent, ServiceState, TakenPort, WorkloadsReport,
+        CheckState, CheckStatus, ContainerReport, ContainerState, ContainerUsage, PodState, ReportedDriver,
+        ReportedStartup, ServiceCurrent, ServiceState, TakenPort, UnitTraffic, WorkloadsReport,
     },
     event::Event,
     pending::{Condition, PendingEvent},
@@ -263,6 +263,7 @@ pub(crate) fn workloads() -> Named<ReportedWorkloads> {
         state,
         starts: 4,
         pod: pod.clone(),
+        usage: Some(ContainerUsage { memory: 5 << 20, cpu_ms: 600, storage: 7 }),
     };
     let of = |containers| ReportedWorkloads {
         unit: parse("wordpress/10"),
@@ -271,6 +272,7 @@ pub(crate) fn workloads() -> Named<ReportedWorkloads> {
         report: WorkloadsReport {
             containers,
             taken_ports: vec![TakenPort { port: 80, address: "10.0.0.1".into(), reason: awkward_text() }],
+            traffic: UnitTraffic { connections: 8, received: 9, sent: 10 },
         },
     };
     let one = |state| of([(parse("web"), container(ReportedDriver::Wasm, state))].into());

@@ -1,12 +1,6 @@
 //! One connection: from a client to a stream of the unit's pods.
 
-use std::{
-    net::IpAddr,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-};
+use std::{net::IpAddr, sync::Arc};
 
 use periapt_hook::WorkloadTarget;
 use periapt_host_api::{connections::ConnectionOrigin, firewall::IngressRules, ports::Transport};
@@ -42,12 +36,18 @@ pub(super) async fn serve(way: &UnitWay, mut client: TcpStream, from: IpAddr, po
         }
     };
     metrics().connections.inc(&["forwarded"]);
-    let count = |direction: &'static str, unit: &AtomicU64, bytes: u64| {
-        metrics().connection_bytes.add(&[direction], bytes);
-        unit.fetch_add(bytes, Ordering::Relaxed);
+    let received = |bytes| {
+        metrics().connection_bytes.add(&["received"], bytes);
+        for unit in [&way.traffic, &*way.total] {
+            unit.received(bytes);
+        }
     };
-    let received = |bytes| count("received", &way.traffic.received, bytes);
-    let sent = |bytes| count("sent", &way.traffic.sent, bytes);
+    let sent = |bytes| {
+        metrics().connection_bytes.add(&["sent"], bytes);
+        for unit in [&way.traffic, &*way.total] {
+            unit.sent(bytes);
+        }
+    };
     let relayed = tokio::select! {
         () = &mut barred => None,
         relayed = relay(&mut client, &mut workload, &received, &sent) => Some(relayed),

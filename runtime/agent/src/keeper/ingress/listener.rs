@@ -1,10 +1,6 @@
 //! One listener: a port of a unit on one address of the host.
 
-use std::{
-    net::SocketAddr,
-    sync::{Arc, atomic::Ordering},
-    time::Duration,
-};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use periapt_client::Backoff;
 use periapt_host_api::{connections::ConnectionOrigin, ports::Transport};
@@ -107,7 +103,8 @@ impl Listener {
             forward::reset(client);
             return;
         };
-        way.traffic.connections.fetch_add(1, Ordering::Relaxed);
+        way.traffic.connected();
+        way.total.connected();
         let way = Arc::clone(way);
         connections.spawn(async move {
             forward::serve(&way, client, from.ip(), port).await;

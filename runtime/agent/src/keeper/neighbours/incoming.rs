@@ -39,8 +39,16 @@ impl Neighbours {
         metrics().calls.inc(&["connected"]);
         call.stream.write_all(&[OPENED]).await?;
         call.stream.flush().await?;
-        let count = |direction: &'static str, bytes| metrics().connection_bytes.add(&[direction], bytes);
-        let (received, sent) = (|bytes| count("received", bytes), |bytes| count("sent", bytes));
+        let unit = self.streams.traffic(&opened.target);
+        unit.connected();
+        let received = |bytes| {
+            metrics().connection_bytes.add(&["received"], bytes);
+            unit.received(bytes);
+        };
+        let sent = |bytes| {
+            metrics().connection_bytes.add(&["sent"], bytes);
+            unit.sent(bytes);
+        };
         let mut facts = self.facts.subscribe();
         let (from, agent, order, target) =
             (call.from, call.agent.clone(), call.order.clone(), opened.target.clone());

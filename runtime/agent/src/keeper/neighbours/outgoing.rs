@@ -57,8 +57,29 @@ impl Neighbours {
         };
         metrics().calls.inc(&["connected"]);
         stream.write_all(&[OPENED]).await?;
-        let count = |direction: &'static str, bytes| metrics().connection_bytes.add(&[direction], bytes);
-        let (received, sent) = (|bytes| count("received", bytes), |bytes| count("sent", bytes));
+        let caller = self.streams.traffic(&unit);
+        // That of a unit on another host is counted there.
+        let target = match &other {
+            OtherSide::Here(call) => Some(self.streams.traffic(&call.target)),
+            OtherSide::There(..) => None,
+        };
+        for unit in [Some(&caller), target.as_ref()].into_iter().flatten() {
+            unit.connected();
+        }
+        let received = |bytes| {
+            metrics().connection_bytes.add(&["received"], bytes);
+            caller.sent(bytes);
+            if let Some(target) = &target {
+                target.received(bytes);
+            }
+        };
+        let sent = |bytes| {
+            metrics().connection_bytes.add(&["sent"], bytes);
+            caller.received(bytes);
+            if let Some(target) = &target {
+                target.sent(bytes);
+            }
+        };
         let mut facts = self.facts.subscribe();
         let allowed = self.allowance(&unit, &other, order.port);
         let barred = facts.wait_for(|facts| !allowed(facts));

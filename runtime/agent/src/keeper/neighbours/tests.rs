@@ -54,6 +54,7 @@ fn model() -> ViewEntity {
         name: "lab".parse().unwrap(),
         life: Life::Alive,
         config: ModelConfig::default(),
+        workload_limits: Default::default(),
         spaces: Default::default(),
     })
 }

@@ -11,12 +11,15 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    ListeningPods, PodDial, PodId, PodReasons, StreamRequest, WorkloadStates,
+    ListeningPods, ModelTraffic, PodDial, PodId, PodReasons, StreamRequest, WorkloadStates,
     held::HeldPod,
+    limits::SetLimits,
+    memory::PromisedMemory,
     process::{PodEvent, PodProcess, opened},
     room::StorageRoom,
     setup::{HeldImage, SetupFailure, mounts},
     starter::{PodSoftware, PodStarter},
+    usage,
 };
 
 /// The shortest and the longest pause before a pod that ended is started again, as for containers in Kubernetes.
@@ -39,6 +42,8 @@ pub(super) struct PodBoard {
     pub(super) reasons: Arc<watch::Sender<PodReasons>>,
     /// The states of all, for the controller.
     pub(super) states: Arc<WorkloadStates>,
+    /// The traffic of units.
+    pub(super) traffic: ModelTraffic,
     /// The calls of workloads.
     pub(super) dials: mpsc::Sender<PodDial>,
 }
@@ -48,6 +53,7 @@ pub(super) struct PodBoard {
 pub(super) async fn keep(
     starter: &PodStarter,
     (pod, software): (&PodId, &PodSoftware),
+    mut limits: watch::Receiver<SetLimits>,
     (mut image, mut held): (HeldImage, Option<HeldPod>),
     mut requests: mpsc::Receiver<StreamRequest>,
     board: &PodBoard,
@@ -61,17 +67,19 @@ pub(super) async fn keep(
         let files = (&mut image, &mut held);
         let started = tokio::select! {
             () = ends.cancelled() => Err(SetupFailure::Temporary("it is not wanted".to_owned())),
-            started = started((starter, board), (pod, software), &room, files, &mut requests) => started,
+            started = started((starter, board), (pod, software), &mut limits, &room, files, &mut requests) => started,
         };
         // Whatever keeps the next one from starting keeps nobody from ending this one.
         if let Some(mut earlier) = held.take() {
             earlier.end().await;
         }
         let (why, is_final) = match started {
-            Ok(process) => match serve(process, (pod, &room), &mut requests, board, ends).await {
-                Some(why) => (why, false),
-                None => return,
-            },
+            Ok(started) => {
+                match serve(started, (pod, software, &room), &mut limits, &mut requests, board, ends).await {
+                    Some(why) => (why, false),
+                    None => return,
+                }
+            }
             Err(SetupFailure::Temporary(error)) => (format!("it could not be started: {error}"), false),
             Err(SetupFailure::Final(why)) => (why, true),
         };
@@ -126,15 +134,22 @@ impl PodBoard {
     }
 }
 
+/// The process of a pod that was started, with the memory that it may have.
+struct StartedPod {
+    process: PodProcess,
+    memory: PromisedMemory,
+}
+
 /// Serves one process of the pod until it ends. Returns the reason; none if it was to end.
 async fn serve(
-    mut process: PodProcess,
-    (pod, room): (&PodId, &StorageRoom),
+    StartedPod { mut process, mut memory }: StartedPod,
+    (pod, software, room): (&PodId, &PodSoftware, &StorageRoom),
+    limits: &mut watch::Receiver<SetLimits>,
     requests: &mut mpsc::Receiver<StreamRequest>,
     board: &PodBoard,
     ends: &CancellationToken,
 ) -> Option<String> {
-    let PodBoard { listening, states, dials, .. } = board;
+    let PodBoard { listening, states, traffic, dials, .. } = board;
     let ready = tokio::select! {
         () = ends.cancelled() => {
             process.end().await;
@@ -168,6 +183,13 @@ async fn serve(
         }
     }
     let mut exceeded = std::pin::pin!(room.exceeded());
+    let id = process.id();
+    let mut sampled = std::pin::pin!(async {
+        if let Some(id) = id {
+            usage::sample(pod, id, room, (states.as_ref(), traffic)).await;
+        }
+        std::future::pending::<()>().await;
+    });
     loop {
         tokio::select! {
             () = ends.cancelled() => {
@@ -177,6 +199,18 @@ async fn serve(
             reason = exceeded.as_mut() => {
                 process.end().await;
                 return Some(reason);
+            }
+            () = sampled.as_mut() => {}
+            Ok(()) = limits.changed() => {
+                let limits = *limits.borrow_and_update();
+                let changed = match (memory.change(limits.memory), process.id()) {
+                    (Ok(()), Some(id)) => limits.bind(software, id).await,
+                    (changed, _) => changed,
+                };
+                if let Err(reason) = changed {
+                    process.end().await;
+                    return Some(format!("its limits cannot be changed while it runs: {reason}"));
+                }
             }
             report = process.report() => match report {
                 Ok(Some(PodEvent::Ready(_) | PodEvent::Failed(_))) => {}
@@ -220,13 +254,14 @@ async fn serve(
 async fn started(
     (starter, board): (&PodStarter, &PodBoard),
     (pod, software): (&PodId, &PodSoftware),
+    limits: &mut watch::Receiver<SetLimits>,
     room: &StorageRoom,
     (image, held): (&mut HeldImage, &mut Option<HeldPod>),
     requests: &mut mpsc::Receiver<StreamRequest>,
-) -> Result<PodProcess, SetupFailure> {
+) -> Result<StartedPod, SetupFailure> {
     let takes_over = held.is_some();
     let start = async {
-        let more = match software {
+        let mut more = match software {
             PodSoftware::Image(needs) => image.set_up(pod, needs).await?,
             PodSoftware::Workload { mounts: storage, .. } => {
                 mounts(storage.as_ref().map_err(|reason| SetupFailure::Final(reason.clone()))?)
@@ -236,8 +271,11 @@ async fn started(
         if let Some(reason) = room.exceeded_now().await {
             return Err(SetupFailure::Temporary(reason));
         }
+        let limits = *limits.borrow_and_update();
+        let memory = starter.memory().promise(limits.memory).map_err(SetupFailure::Temporary)?;
+        more.extend(limits.arguments(software));
         let started = starter.start((board.model, pod), software, &more, held).await;
-        started.map_err(SetupFailure::Temporary)
+        started.map(|process| StartedPod { process, memory }).map_err(SetupFailure::Temporary)
     };
     let mut start = std::pin::pin!(start);
     loop {
@@ -262,7 +300,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        keeper::pods::{process::PodProgram, starter::tests::NoFiles},
+        keeper::pods::{HostMemory, process::PodProgram, starter::tests::NoFiles},
         options::{ContainerDriver, PodDrivers},
     };
 
@@ -280,7 +318,8 @@ mod tests {
         let environment = vec![("PATH".into(), "/usr/bin:/bin".into())];
         let program = PodProgram { path, arguments, environment };
         let drivers = PodDrivers { containers: Some(ContainerDriver::Plain), workloads: None };
-        let starter = PodStarter::new(program, drivers, Arc::new(NoFiles), "/nonexistent".into());
+        let memory = HostMemory::new(None);
+        let starter = PodStarter::new(program, drivers, Arc::new(NoFiles), memory, "/nonexistent".into());
         let (requests, asked) = mpsc::channel(4);
         let (listening, ends): (Arc<watch::Sender<ListeningPods>>, _) =
             (Arc::default(), CancellationToken::new());
@@ -291,12 +330,14 @@ mod tests {
             listening: Arc::clone(&listening),
             reasons: Arc::default(),
             states: Arc::default(),
+            traffic: ModelTraffic::default(),
             dials,
         };
+        let (_limits, limited) = watch::channel(SetLimits::of(&Default::default()));
         let pod: PodId = ("app/0".parse().unwrap(), "web".parse().unwrap());
         let task = tokio::spawn(async move {
             let software = PodSoftware::Container;
-            keep(&starter, (&pod, &software), (HeldImage::none(), None), asked, &board, &stop).await
+            keep(&starter, (&pod, &software), limited, (HeldImage::none(), None), asked, &board, &stop).await
         });
         Kept { listening, requests, ends, task }
     }

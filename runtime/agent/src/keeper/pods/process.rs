@@ -192,6 +192,11 @@ impl PodProcess {
         }
     }
 
+    /// Returns the id of the process; none once it has ended.
+    pub(super) fn id(&self) -> Option<u32> {
+        self.process.id()
+    }
+
     /// Waits for the next report; none once the pod has closed its socket. Cancellation loses no report.
     pub(crate) async fn report(&mut self) -> io::Result<Option<PodEvent>> {
         if let Some(boot_id) = self.taken.take() {

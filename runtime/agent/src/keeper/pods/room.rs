@@ -64,12 +64,19 @@ impl StorageRoom {
         }
     }
 
+    /// Returns the bytes that the storage holds. What cannot be counted, or holds more than it may, is left out.
+    pub(super) async fn used(&self) -> u64 {
+        let mut used = 0u64;
+        for storage in &self.0 {
+            used = used.saturating_add(measure(storage).await.ok().flatten().unwrap_or_default());
+        }
+        used
+    }
+
     async fn count(&self) -> Count {
-        for MountedStorage { id, directory, size, .. } in &self.0 {
-            let (directory, bounds) =
-                (directory.clone(), Bounds { bytes: bytes_of(*size), files: files_of(*size) });
-            let counted = spawn_blocking(move || measure_storage(&directory, bounds)).await;
-            match counted.map_err(std::io::Error::other).flatten() {
+        for storage in &self.0 {
+            let MountedStorage { id, size, .. } = storage;
+            match measure(storage).await {
                 Ok(Some(_)) => {}
                 Ok(None) => {
                     return Count::Exceeded(format!(
@@ -81,6 +88,13 @@ impl StorageRoom {
         }
         Count::Within
     }
+}
+
+/// Counts the bytes of some storage; none if it holds more than it may.
+async fn measure(MountedStorage { directory, size, .. }: &MountedStorage) -> std::io::Result<Option<u64>> {
+    let (directory, bounds) = (directory.clone(), Bounds { bytes: bytes_of(*size), files: files_of(*size) });
+    let counted = spawn_blocking(move || measure_storage(&directory, bounds)).await;
+    Ok(counted.map_err(std::io::Error::other).flatten()?.map(|held| held.bytes))
 }
 
 /// The result of a count of storage.

@@ -17,6 +17,7 @@ use periapt_host_api::{Digest, ModelUuid, charm::WorkloadMeta, container::Report
 use super::{
     PodId,
     held::{HeldPod, HeldPods},
+    memory::HostMemory,
     needs::{PodMounts, PodNeeds},
     note::PodNote,
     process::{PodProcess, PodProgram},
@@ -69,6 +70,8 @@ pub(crate) struct PodStarter {
     program: PodProgram,
     drivers: PodDrivers,
     files: Arc<dyn PodFiles>,
+    /// The memory of the host for pods.
+    memory: Arc<HostMemory>,
     /// The directory for files of pods that run.
     directory: PathBuf,
     next: AtomicU64,
@@ -119,10 +122,11 @@ impl PodStarter {
         program: PodProgram,
         drivers: PodDrivers,
         files: Arc<dyn PodFiles>,
+        memory: Arc<HostMemory>,
         directory: PathBuf,
     ) -> Self {
         let (holder, held) = (PodHolder::default(), Arc::default());
-        Self { program, drivers, files, directory, next: AtomicU64::default(), holder, held }
+        Self { program, drivers, files, memory, directory, next: AtomicU64::default(), holder, held }
     }
 
     /// Lets pods outlive this keeper, and takes over those of an earlier one.
@@ -138,6 +142,11 @@ impl PodStarter {
     /// Leaves all pods to the next keeper. None is ended from now on.
     pub(crate) fn leave(&self) {
         self.holder.leave();
+    }
+
+    /// Returns the memory of the host for pods.
+    pub(super) fn memory(&self) -> &Arc<HostMemory> {
+        &self.memory
     }
 
     /// Returns the reason why this agent runs no such software, if it runs none.
@@ -317,7 +326,7 @@ pub(super) mod tests {
     fn starter(drivers: PodDrivers, directory: &Path) -> PodStarter {
         let environment = vec![("PATH".into(), "/usr/bin:/bin".into())];
         let program = PodProgram { path: "/bin/true".into(), arguments: Vec::new(), environment };
-        PodStarter::new(program, drivers, Arc::new(NoFiles), directory.to_owned())
+        PodStarter::new(program, drivers, Arc::new(NoFiles), HostMemory::new(None), directory.to_owned())
     }
 
     fn workload() -> PodSoftware {

@@ -10,8 +10,8 @@ use parking_lot::Mutex;
 use periapt_host_api::{
     Digest, UnitName,
     container::{
-        ContainerReport, ContainerState, MAX_TAKEN_PORTS, PodState, ReportedDriver, TakenPort,
-        WorkloadsReport,
+        ContainerReport, ContainerState, ContainerUsage, MAX_TAKEN_PORTS, PodState, ReportedDriver,
+        TakenPort, UnitTraffic, WorkloadsReport,
     },
     size,
 };
@@ -69,8 +69,11 @@ impl WorkloadStates {
     /// Adds a container that is being started, or replaces one.
     pub(super) fn start(&self, pod: &PodId, driver: Option<ReportedDriver>, content: Option<Digest>) {
         let (state, pod_state) = (ContainerState::Starting, PodState::default());
-        let new = ContainerReport { driver, content, state, starts: 0, pod: pod_state };
-        self.change(&pod.0, |report| drop(report.containers.insert(pod.1.clone(), new)));
+        let mut new = ContainerReport { driver, content, state, starts: 0, pod: pod_state, usage: None };
+        self.change(&pod.0, |report| {
+            new.usage = report.containers.get(&pod.1).and_then(|before| before.usage);
+            report.containers.insert(pod.1.clone(), new);
+        });
     }
 
     /// Records that a container runs.
@@ -87,7 +90,26 @@ impl WorkloadStates {
         self.container(pod, |container| {
             container.state = ContainerState::down(reason);
             container.pod = PodState::default();
+            if let Some(usage) = &mut container.usage {
+                usage.memory = 0;
+            }
         });
+    }
+
+    /// Records the use that a container makes of the host, and the traffic of its unit.
+    pub(super) fn uses(&self, pod: &PodId, usage: ContainerUsage, traffic: UnitTraffic) {
+        self.change(&pod.0, |report| {
+            if let Some(container) = report.containers.get_mut(&pod.1) {
+                container.usage = Some(usage);
+                report.traffic = traffic;
+            }
+        });
+    }
+
+    /// Returns the last recorded use of a container.
+    pub(super) fn used(&self, (unit, container): &PodId) -> Option<ContainerUsage> {
+        let states = self.states.lock();
+        states.units.get(unit)?.now.containers.get(container)?.usage
     }
 
     /// Records the state of a container's services and checks.
@@ -97,7 +119,12 @@ impl WorkloadStates {
 
     /// Removes a container.
     pub(super) fn ended(&self, pod: &PodId) {
-        self.change(&pod.0, |report| drop(report.containers.remove(&pod.1)));
+        self.change(&pod.0, |report| {
+            report.containers.remove(&pod.1);
+            if report.containers.is_empty() {
+                report.traffic = UnitTraffic::default();
+            }
+        });
     }
 
     /// Records the reason why the agent cannot listen on a unit's port; none if it can, or need not any more.
@@ -272,6 +299,28 @@ mod tests {
         states.start(&calm, None, None);
         // The other one's next turn has not come.
         assert_eq!(tell(&states, began + Duration::from_secs(599)), 1);
+    }
+
+    #[tokio::test]
+    async fn what_a_container_uses_is_told_with_its_unit_and_goes_on_over_its_starts() {
+        let states = WorkloadStates::default();
+        let (one, now) = (pod("app/0"), Instant::now());
+        states.uses(&one, ContainerUsage::default(), UnitTraffic { sent: 1, ..UnitTraffic::default() });
+        assert_eq!(tell(&states, now), 0, "nobody knows of it");
+        states.start(&one, None, None);
+        let usage = ContainerUsage { memory: 5, cpu_ms: 600, storage: 7 };
+        let traffic = UnitTraffic { connections: 1, received: 2, sent: 3 };
+        states.uses(&one, usage, traffic);
+        let due = states.take_due(now).units.remove(0).1;
+        assert_eq!((due.containers[&one.1].usage, due.traffic), (Some(usage), traffic));
+        states.told(&one.0, due);
+        states.uses(&one, usage, traffic);
+        assert_eq!(tell(&states, now), 0, "it is no news");
+        states.down(&one, "it ended");
+        states.start(&one, None, None);
+        assert_eq!(states.used(&one), Some(ContainerUsage { memory: 0, ..usage }));
+        states.ended(&one);
+        assert_eq!((tell(&states, now), states.states.lock().units.len()), (1, 0));
     }
 
     #[tokio::test]

@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, path::Path};
 
 use periapt_host_api::{
     ApplicationName, ContainerName, Digest, UnitName,
+    budget::BudgetSettings,
     charm::ContainerMeta,
     record::WorkloadRecord,
     status::Life,
@@ -12,6 +13,7 @@ use periapt_host_api::{
 
 use super::{
     PodId, PodSoftware,
+    limits::SetLimits,
     needs::{ModelFiles, PodMounts, PodNeeds},
 };
 
@@ -23,6 +25,9 @@ pub(crate) struct WantedPods {
     /// The charms of applications, which new units will run.
     applications: BTreeMap<ApplicationName, Digest>,
     containers: BTreeMap<Digest, BTreeMap<ContainerName, PodSoftware>>,
+    /// The limits that are set in the model, and those of applications.
+    model_limits: BudgetSettings,
+    limits: BTreeMap<ApplicationName, BudgetSettings>,
     /// The parts of the view that the needs of pods in containers depend on.
     files: ModelFiles,
     /// The replacement from a full view whose last line has not arrived.
@@ -93,6 +98,12 @@ impl WantedPods {
         self.units.get(unit)?.told.get(container)
     }
 
+    /// Returns the limits of a unit's pods.
+    pub(crate) fn limits(&self, unit: &UnitName) -> SetLimits {
+        let own = self.limits.get(unit.application());
+        SetLimits::of(&own.map_or_else(|| self.model_limits.clone(), |own| own.or(&self.model_limits)))
+    }
+
     /// Returns the charm that a unit runs, or will.
     fn charm(&self, unit: &UnitName) -> Option<Digest> {
         let charm = self.units.get(unit).and_then(|wanted| wanted.charm);
@@ -105,7 +116,10 @@ impl WantedPods {
         for key in &line.deletes {
             changed |= match key {
                 ViewKey::Unit(unit) => self.units.remove(unit).is_some(),
-                ViewKey::Application(application) => self.applications.remove(application).is_some(),
+                ViewKey::Application(application) => {
+                    self.limits.remove(application);
+                    self.applications.remove(application).is_some()
+                }
                 ViewKey::Charm(charm) => self.containers.remove(charm).is_some(),
                 _ => false,
             };
@@ -123,8 +137,17 @@ impl WantedPods {
                 }
                 ViewEntity::Unit(unit) => self.units.remove(&unit.name).is_some(),
                 ViewEntity::Application(application) => {
-                    let digest = application.charm.digest;
-                    self.applications.insert(application.name.clone(), digest) != Some(digest)
+                    let (name, digest) = (&application.name, application.charm.digest);
+                    let limits = &application.workload_limits;
+                    let limits_differ = self.limits.get(name).unwrap_or(&BudgetSettings::default()) != limits;
+                    if limits_differ {
+                        self.limits.insert(name.clone(), limits.clone());
+                    }
+                    self.applications.insert(name.clone(), digest) != Some(digest) || limits_differ
+                }
+                ViewEntity::Model(model) => {
+                    let before = std::mem::replace(&mut self.model_limits, model.workload_limits.clone());
+                    before != self.model_limits
                 }
                 ViewEntity::Charm(charm) => {
                     let containers = declared(charm);
@@ -160,8 +183,10 @@ fn has_workloads(unit: &UnitView) -> bool {
 #[cfg(test)]
 mod tests {
     use periapt_host_api::{
+        budget::BudgetKey,
         charm::{CharmFiles, CharmMeta, WorkloadMeta},
-        view::LineNumber,
+        settings::ModelConfig,
+        view::{LineNumber, ModelView},
     };
 
     use super::*;
@@ -191,6 +216,39 @@ mod tests {
         let pod = ("app/0".parse().unwrap(), "job".parse().unwrap());
         let software = PodSoftware::Workload { charm: digest, workload, mounts: Ok(BTreeMap::new()) };
         assert_eq!(wanted.pods(), [(pod, software)].into());
+    }
+
+    #[test]
+    fn limits_are_those_of_the_application_and_else_of_its_model() {
+        let limits = |pairs: &[(BudgetKey, u64)]| BudgetSettings(pairs.iter().copied().collect());
+        let (memory, cpu) = (BudgetKey::WorkloadMemoryLimit, BudgetKey::WorkloadCpuLimit);
+        let model = |pairs: &[(BudgetKey, u64)]| {
+            ViewEntity::Model(ModelView {
+                uuid: "11111111-2222-4333-8444-555555555555".parse().unwrap(),
+                name: "m".parse().unwrap(),
+                life: Life::Alive,
+                config: ModelConfig::default(),
+                workload_limits: limits(pairs),
+                spaces: Default::default(),
+            })
+        };
+        let application = |pairs: &[(BudgetKey, u64)]| {
+            let ViewEntity::Application(mut application) = led_by("app", "app/0") else { panic!() };
+            application.workload_limits = limits(pairs);
+            ViewEntity::Application(application)
+        };
+        let mut wanted = WantedPods::default();
+        let puts = vec![model(&[(memory, 1 << 30)]), application(&[]), unit("app/0", Life::Alive)];
+        assert!(wanted.observe(&frame(None, 5, puts)));
+        let app: UnitName = "app/0".parse().unwrap();
+        assert_eq!(wanted.limits(&app), SetLimits::of(&limits(&[(memory, 1 << 30)])));
+        assert!(wanted.observe(&frame(Some(5), 6, vec![application(&[(memory, 1 << 26)])])));
+        assert!(wanted.observe(&frame(Some(6), 7, vec![model(&[(memory, 1 << 31), (cpu, 50)])])));
+        assert_eq!(wanted.limits(&app), SetLimits::of(&limits(&[(memory, 1 << 26), (cpu, 50)])));
+        let same = vec![model(&[(memory, 1 << 31), (cpu, 50)]), application(&[(memory, 1 << 26)])];
+        assert!(!wanted.observe(&frame(Some(7), 8, same)));
+        assert!(wanted.observe(&frame(Some(8), 9, vec![application(&[])])));
+        assert_eq!(wanted.limits(&app), SetLimits::of(&limits(&[(memory, 1 << 31), (cpu, 50)])));
     }
 
     fn names(wanted: &WantedPods) -> Vec<String> {

@@ -101,6 +101,7 @@ fn frame(from: Option<u64>, contents: &[&str]) -> FrameLine {
         status: None,
         exposed: false,
         budgets: Default::default(),
+        workload_limits: Default::default(),
         resources: contents.iter().enumerate().map(resource).collect(),
     };
     let store = StoreId(uuid::Uuid::from_u128(7));

@@ -47,7 +47,7 @@ use crate::{
         directories::Directories,
         ingress::IngressHost,
         model::{ModelKeeper, Shared},
-        pods::{PodFiles, PodProgram, PodStarter},
+        pods::{HostMemory, PodFiles, PodProgram, PodStarter},
         process::{Launch, Process, Runner},
     },
     options::{CompileLimits, HookCapacity, PodDrivers},
@@ -354,7 +354,8 @@ impl Scene {
         let program =
             PodProgram { path: "/nonexistent".into(), arguments: Vec::new(), environment: Vec::new() };
         let files = Arc::clone(&charms) as Arc<dyn PodFiles>;
-        let pods = PodStarter::new(program, PodDrivers::default(), files, directories.pods());
+        let pods =
+            PodStarter::new(program, PodDrivers::default(), files, HostMemory::new(None), directories.pods());
         let shared = Arc::new(Shared {
             agent: "host".parse().unwrap(),
             controller: controller.clone(),
@@ -462,6 +463,7 @@ pub(crate) fn led_by(application: &str, unit: &str) -> ViewEntity {
         status: None,
         exposed: false,
         budgets: Default::default(),
+        workload_limits: Default::default(),
         resources: BTreeMap::new(),
     })
 }

@@ -1,0 +1,85 @@
+//! The bytes of units' workloads through the gate: those of hosts outside, and those of other units.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use parking_lot::Mutex;
+use periapt_host_api::{UnitName, container::UnitTraffic};
+
+/// The traffic of one unit, counted as it comes.
+#[derive(Debug, Default)]
+pub(crate) struct CountedTraffic {
+    connections: AtomicU64,
+    received: AtomicU64,
+    sent: AtomicU64,
+}
+
+impl CountedTraffic {
+    /// Counts a connection.
+    pub(crate) fn connected(&self) {
+        self.connections.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts bytes that the unit's workloads got.
+    pub(crate) fn received(&self, bytes: u64) {
+        self.received.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Counts bytes of the unit's workloads.
+    pub(crate) fn sent(&self, bytes: u64) {
+        self.sent.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Returns the counts.
+    pub(crate) fn counts(&self) -> UnitTraffic {
+        let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        UnitTraffic {
+            connections: count(&self.connections),
+            received: count(&self.received),
+            sent: count(&self.sent),
+        }
+    }
+}
+
+/// The traffic of one model's units since this agent runs their workloads.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct ModelTraffic(Arc<Mutex<BTreeMap<UnitName, Arc<CountedTraffic>>>>);
+
+impl ModelTraffic {
+    /// Returns the traffic of a unit.
+    pub(crate) fn of(&self, unit: &UnitName) -> Arc<CountedTraffic> {
+        let mut units = self.0.lock();
+        match units.get(unit) {
+            Some(traffic) => Arc::clone(traffic),
+            None => Arc::clone(units.entry(unit.clone()).or_default()),
+        }
+    }
+
+    /// Forgets the traffic of all other units.
+    pub(super) fn keep(&self, units: &BTreeSet<UnitName>) {
+        self.0.lock().retain(|unit, _| units.contains(unit));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_unit_is_counted_until_it_is_gone() {
+        let traffic = ModelTraffic::default();
+        let [web, db]: [UnitName; 2] = ["web/0", "db/0"].map(|name| name.parse().unwrap());
+        traffic.of(&web).connected();
+        traffic.of(&web).received(7);
+        traffic.of(&db).sent(9);
+        assert_eq!(traffic.of(&web).counts(), UnitTraffic { connections: 1, received: 7, sent: 0 });
+        traffic.keep(&[web.clone()].into());
+        assert_eq!(traffic.of(&db).counts(), UnitTraffic::default());
+        assert_eq!(traffic.of(&web).counts().received, 7);
+    }
+}

@@ -1,0 +1,460 @@
+//! The cgroups of a container: its bounds of memory, processes and processor time, and what it uses of them.
+//!
+//! The container's guard makes them and removes them. The process that started the guard finds them by the guard's
+//! process, because both are in the same cgroup.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use rustix::process::Pid;
+
+/// The begin of the names of cgroups. The guard's process follows.
+const PREFIX: &str = "periapt-container-";
+
+/// The period of processor time, in microseconds: the kernel's own default.
+const PERIOD: u64 = 100_000;
+
+/// The time in which a cgroup without processes can be removed.
+const REMOVAL_TIME: Duration = Duration::from_secs(5);
+
+/// The bounds of a container's cgroups.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CgroupLimits {
+    /// The most bytes of memory.
+    pub memory: u64,
+    /// The most processes and threads.
+    pub processes: u32,
+    /// The most processor time, in thousandths of a processor; none for all.
+    pub cpu: Option<u32>,
+}
+
+/// A bound that this host does not keep.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MissingBound {
+    /// The bound.
+    pub bound: &'static str,
+    /// The reason, and the remedy.
+    pub reason: String,
+}
+
+/// A kind of bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Bound {
+    Memory,
+    Processes,
+    Processor,
+}
+
+/// A file of a bound, the text to write, and true if a kernel may lack it.
+type BoundFile = (&'static str, String, bool);
+
+impl Bound {
+    const ALL: [Self; 3] = [Self::Memory, Self::Processes, Self::Processor];
+
+    const fn controller(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Processes => "pids",
+            Self::Processor => "cpu",
+        }
+    }
+
+    const fn shown(self) -> &'static str {
+        match self {
+            Self::Memory => "limit of memory",
+            Self::Processes => "limit of processes",
+            Self::Processor => "limit of processor time",
+        }
+    }
+
+    /// Returns the files to write, and true for those that a kernel may lack.
+    fn files(self, of: Version, limits: &CgroupLimits) -> Vec<BoundFile> {
+        let CgroupLimits { memory, processes, cpu } = limits;
+        let quota = cpu.map(|cpu| u64::from(cpu) * PERIOD / 1_000);
+        match (self, of) {
+            (Self::Memory, Version::Two) => {
+                vec![("memory.max", memory.to_string(), false), ("memory.swap.max", "0".to_owned(), true)]
+            }
+            (Self::Memory, Version::One) => vec![
+                ("memory.limit_in_bytes", memory.to_string(), false),
+                ("memory.memsw.limit_in_bytes", memory.to_string(), true),
+            ],
+            (Self::Processes, _) => vec![("pids.max", processes.to_string(), false)],
+            (Self::Processor, Version::Two) => {
+                let quota = quota.map_or_else(|| "max".to_owned(), |quota| quota.to_string());
+                vec![("cpu.max", format!("{quota} {PERIOD}"), false)]
+            }
+            (Self::Processor, Version::One) => {
+                let quota = quota.map_or_else(|| "-1".to_owned(), |quota| quota.to_string());
+                vec![("cpu.cfs_period_us", PERIOD.to_string(), false), ("cpu.cfs_quota_us", quota, false)]
+            }
+        }
+    }
+}
+
+/// A version of cgroups.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Version {
+    One,
+    Two,
+}
+
+/// The own cgroup in a hierarchy.
+#[derive(Debug)]
+struct Place {
+    version: Version,
+    /// The controllers of version 1.
+    controllers: Vec<String>,
+    directory: PathBuf,
+    /// The root of the hierarchy, as far as this process sees it.
+    top: PathBuf,
+}
+
+/// The cgroups of a container. They are removed with it.
+#[derive(Debug, Default)]
+pub struct Cgroups {
+    directories: Vec<PathBuf>,
+}
+
+/// The hierarchy of a bound: its version, and the directory in which cgroups of containers are made.
+type Hierarchy = (Version, PathBuf);
+
+/// Returns the own cgroups of this process.
+fn own_places() -> Vec<Place> {
+    places(
+        &fs::read_to_string("/proc/self/cgroup").unwrap_or_default(),
+        &fs::read_to_string("/proc/self/mountinfo").unwrap_or_default(),
+    )
+}
+
+/// Returns the hierarchy that has the controller of a bound.
+fn hierarchy(bound: Bound, places: &[Place]) -> Result<Hierarchy, String> {
+    let controller = bound.controller();
+    if let Some(place) = places.iter().find(|place| place.controllers.iter().any(|it| it == controller)) {
+        return Ok((Version::One, place.directory.clone()));
+    }
+    let place = places.iter().find(|place| place.version == Version::Two);
+    let place = place.ok_or_else(|| format!("this host has no cgroups with the controller {controller}"))?;
+    // The own cgroup has processes: cgroups below it have no bounds, unless it is the host's root, which alone has no
+    // type. A process is in one cgroup: all bounds are in one place.
+    match place.directory.parent() {
+        Some(beside) if place.directory != place.top => Ok((Version::Two, beside.to_owned())),
+        _ if place.top.join("cgroup.type").exists() => Err(format!(
+            "{}: has processes, so that cgroups below it have no bounds; run in a cgroup below it",
+            place.top.display()
+        )),
+        _ => Ok((Version::Two, place.directory.clone())),
+    }
+}
+
+/// Writes the files of a bound. One that may be missing is passed over.
+fn write_files<'a>(directory: &Path, files: impl Iterator<Item = &'a BoundFile>) -> Result<(), String> {
+    for (file, value, may_be_missing) in files {
+        let file = directory.join(file);
+        if *may_be_missing && !file.exists() {
+            continue;
+        }
+        // Without O_CREAT, so that a missing controller is an error of the file.
+        let written = fs::OpenOptions::new().write(true).open(&file).and_then(|mut file| {
+            use io::Write as _;
+            file.write_all(value.as_bytes())
+        });
+        written.map_err(|error| at(&file, error))?;
+    }
+    Ok(())
+}
+
+fn at(path: &Path, error: io::Error) -> String {
+    format!("{}: {error}", path.display())
+}
+
+impl Cgroups {
+    /// Makes the cgroups, and says which bounds the host does not keep.
+    #[must_use]
+    pub fn create(limits: &CgroupLimits) -> (Self, Vec<MissingBound>) {
+        let places = own_places();
+        let mut cgroups = Self::default();
+        let mut missing = Vec::new();
+        for bound in Bound::ALL {
+            let bind = cgroups.bind(bound, &places, limits);
+            // A cgroup for processor time is made without a bound, too: one may be set later.
+            if let Err(reason) = bind
+                && (bound != Bound::Processor || limits.cpu.is_some())
+            {
+                missing.push(MissingBound { bound: bound.shown(), reason });
+            }
+        }
+        (cgroups, missing)
+    }
+
+    /// Sets a bound in the hierarchy that has its controller.
+    fn bind(&mut self, bound: Bound, places: &[Place], limits: &CgroupLimits) -> Result<(), String> {
+        let (version, parent) = hierarchy(bound, places)?;
+        let remedy = match version {
+            Version::One => "run as root",
+            Version::Two => {
+                "run as root, or in a cgroup that is delegated to this user (systemd-run --user --scope -p Delegate=yes)"
+            }
+        };
+        self.bind_below(bound, version, &parent, limits).map_err(|reason| format!("{reason}; {remedy}"))
+    }
+
+    fn bind_below(
+        &mut self,
+        bound: Bound,
+        version: Version,
+        parent: &Path,
+        limits: &CgroupLimits,
+    ) -> Result<(), String> {
+        let directory = parent.join(name(std::process::id()));
+        if !self.directories.contains(&directory) {
+            remove_left(parent);
+            fs::create_dir(&directory).map_err(|error| at(&directory, error))?;
+            self.directories.push(directory.clone());
+        }
+        if version == Version::Two {
+            // It has them already, or this fails, and so do the files below.
+            let _ = fs::write(parent.join("cgroup.subtree_control"), format!("+{}", bound.controller()));
+        }
+        write_files(&directory, bound.files(version, limits).iter())
+    }
+
+    /// Moves a process without others into the cgroups.
+    ///
+    /// # Errors
+    /// The system refuses it in one of the hierarchies. The bounds of the others hold.
+    pub fn add(&self, process: Pid) -> io::Result<()> {
+        let mut all = Ok(());
+        for directory in &self.directories {
+            // One that fails does not take the bounds of the others away.
+            let moved = fs::write(directory.join("cgroup.procs"), process.as_raw_nonzero().to_string());
+            all = all.and(moved);
+        }
+        all
+    }
+}
+
+/// The cgroups that a guard has made, for the process that started it.
+#[derive(Debug)]
+pub struct GuardedCgroups {
+    memory: Option<(Version, PathBuf)>,
+    processor: Option<(Version, PathBuf)>,
+}
+
+impl GuardedCgroups {
+    /// Finds the cgroups of a guard that this process started.
+    #[must_use]
+    pub fn of(guard: u32) -> Self {
+        let places = own_places();
+        let found = |bound| {
+            let (version, parent) = hierarchy(bound, &places).ok()?;
+            Some((version, parent.join(name(guard)))).filter(|(_, directory)| directory.is_dir())
+        };
+        Self { memory: found(Bound::Memory), processor: found(Bound::Processor) }
+    }
+
+    /// Changes the bounds of memory and processor time while the container runs; those that the host does not keep, it was
+    /// told of at its start. The number of processes is bound in other ways, too, and stays.
+    ///
+    /// # Errors
+    /// The system refuses it: the container may hold more memory than it is to have.
+    pub fn bind(&self, limits: &CgroupLimits) -> Result<(), String> {
+        if let Some((version, directory)) = &self.memory {
+            let files = Bound::Memory.files(*version, limits);
+            // Of version 1, one file bounds the sum with swap, and is never below the other one: a larger bound is written
+            // in the other order.
+            write_files(directory, files.iter()).or_else(|_| write_files(directory, files.iter().rev()))?;
+        }
+        if let Some((version, directory)) = &self.processor {
+            write_files(directory, Bound::Processor.files(*version, limits).iter())?;
+        }
+        Ok(())
+    }
+
+    /// Returns the bytes of memory that the container holds, without files that the kernel can drop; none on a host that
+    /// does not count them.
+    #[must_use]
+    pub fn memory(&self) -> Option<u64> {
+        let (version, directory) = self.memory.as_ref()?;
+        let (used, files) = match version {
+            Version::Two => ("memory.current", "inactive_file"),
+            Version::One => ("memory.usage_in_bytes", "total_inactive_file"),
+        };
+        let used: u64 = fs::read_to_string(directory.join(used)).ok()?.trim().parse().ok()?;
+        let counted = fs::read_to_string(directory.join("memory.stat")).unwrap_or_default();
+        Some(used.saturating_sub(field(&counted, files).unwrap_or_default()))
+    }
+
+    /// Returns the processor time that the container has used, in microseconds; none on a host that does not count it.
+    #[must_use]
+    pub fn cpu_us(&self) -> Option<u64> {
+        let (version, directory) = self.processor.as_ref()?;
+        match version {
+            Version::Two => field(&fs::read_to_string(directory.join("cpu.stat")).ok()?, "usage_usec"),
+            Version::One => {
+                let nanoseconds = fs::read_to_string(directory.join("cpuacct.usage")).ok()?;
+                Some(nanoseconds.trim().parse::<u64>().ok()? / 1_000)
+            }
+        }
+    }
+}
+
+/// Returns the number of a line `NAME NUMBER`.
+fn field(text: &str, name: &str) -> Option<u64> {
+    text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok())
+}
+
+/// Returns the name of a guard's cgroups.
+fn name(guard: u32) -> String {
+    format!("{PREFIX}{guard}")
+}
+
+impl Drop for Cgroups {
+    fn drop(&mut self) {
+        let until = Instant::now() + REMOVAL_TIME;
+        for directory in &self.directories {
+            // Version 2 alone has it; the processes have ended before.
+            let _ = fs::write(directory.join("cgroup.kill"), "1");
+            while let Err(error) = fs::remove_dir(directory) {
+                if error.kind() == io::ErrorKind::NotFound {
+                    break;
+                }
+                if Instant::now() > until {
+                    tracing::warn!("{}: a cgroup cannot be removed: {error}", directory.display());
+                    break;
+                }
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        }
+    }
+}
+
+/// Removes the cgroups of guards that were killed. Those with processes stay.
+fn remove_left(parent: &Path) {
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let guard = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.parse::<u32>().ok());
+        // This process has made none there yet: one with its number is of an earlier process.
+        let is_left =
+            |guard: u32| guard == std::process::id() || !Path::new(&format!("/proc/{guard}")).exists();
+        if guard.is_some_and(is_left) {
+            let _ = fs::remove_dir(entry.path());
+        }
+    }
+}
+
+/// Returns the own cgroup of each hierarchy that is mounted.
+fn places(own: &str, mounts: &str) -> Vec<Place> {
+    let mut found = Vec::new();
+    for line in own.lines() {
+        let mut fields = line.splitn(3, ':');
+        let (Some(_), Some(controllers), Some(path)) = (fields.next(), fields.next(), fields.next()) else {
+            continue;
+        };
+        let controllers: Vec<String> =
+            controllers.split(',').filter(|it| !it.is_empty()).map(str::to_owned).collect();
+        let version = if controllers.is_empty() { Version::Two } else { Version::One };
+        for mount in mounts.lines() {
+            let Some((left, right)) = mount.split_once(" - ") else { continue };
+            let mut right = right.split(' ');
+            let (kind, options) = (right.next(), right.nth(1).unwrap_or_default());
+            let is_it = match version {
+                Version::Two => kind == Some("cgroup2"),
+                Version::One => {
+                    kind == Some("cgroup")
+                        && controllers.iter().all(|it| options.split(',').any(|option| option == it))
+                }
+            };
+            let mut left = left.split(' ').skip(3);
+            let (Some(root), Some(at)) = (left.next(), left.next()) else { continue };
+            // A path that is not below the mount's root is not shown by it.
+            let below = if root == "/" { Some(path) } else { path.strip_prefix(root) };
+            if let Some(below) = below.filter(|_| is_it) {
+                let top = PathBuf::from(at);
+                let directory = top.join(below.trim_start_matches('/'));
+                found.push(Place { version, controllers, directory, top });
+                break;
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(own: &str, mounts: &str) -> Vec<(Version, String)> {
+        let places = places(own, mounts).into_iter();
+        places.map(|it| (it.version, it.directory.display().to_string())).collect()
+    }
+
+    #[test]
+    fn the_own_cgroup_is_found_in_both_versions_and_through_a_part_of_a_hierarchy() {
+        let two = "30 20 0:26 / /sys/fs/cgroup rw shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
+        assert_eq!(
+            shown("0::/user.slice/own.scope\n", two),
+            [(Version::Two, "/sys/fs/cgroup/user.slice/own.scope".to_owned())]
+        );
+        let one = "31 20 0:27 / /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids\n\
+                   32 20 0:28 /docker/x /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n\
+                   33 20 0:29 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n";
+        assert_eq!(
+            shown("8:pids:/a\n7:memory:/docker/x/y\n6:cpu,cpuacct:/\n5:freezer:/\nbroken", one),
+            [
+                (Version::One, "/sys/fs/cgroup/pids/a".to_owned()),
+                (Version::One, "/sys/fs/cgroup/memory/y".to_owned()),
+                (Version::One, "/sys/fs/cgroup/cpu,cpuacct/".to_owned()),
+            ]
+        );
+        assert_eq!(shown("7:memory:/elsewhere\n", one), []);
+    }
+
+    #[test]
+    fn a_host_without_cgroups_is_told_for_each_bound() {
+        let mut cgroups = Cgroups::default();
+        let limits = CgroupLimits { memory: 1 << 30, processes: 16, cpu: None };
+        let refused = cgroups.bind(Bound::Memory, &[], &limits).unwrap_err();
+        assert!(refused.contains("no cgroups with the controller memory"), "{refused}");
+        assert!(cgroups.directories.is_empty());
+    }
+
+    #[test]
+    fn bounds_are_changed_and_usage_is_read_in_the_directories_of_both_versions() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = |name: &str| directory.path().join(name);
+        let read = |name: &str| fs::read_to_string(file(name)).unwrap();
+        let files = [
+            ("memory.max", "0"),
+            ("memory.limit_in_bytes", "0"),
+            ("cpu.max", ""),
+            ("cpu.cfs_period_us", ""),
+            ("cpu.cfs_quota_us", ""),
+            ("memory.current", "3000\n"),
+            ("memory.usage_in_bytes", "4000\n"),
+            ("memory.stat", "file 9\ninactive_file 1000\ntotal_inactive_file 500\n"),
+            ("cpu.stat", "usage_usec 77\nuser_usec 70\n"),
+            ("cpuacct.usage", "5000000\n"),
+        ];
+        for (name, text) in files {
+            fs::write(file(name), text).unwrap();
+        }
+        let limits = CgroupLimits { memory: 64 << 20, processes: 16, cpu: Some(250) };
+        for (version, memory, cpu, expected) in [
+            (Version::Two, "memory.max", "cpu.max", ("25000 100000", Some(2000), Some(77))),
+            (Version::One, "memory.limit_in_bytes", "cpu.cfs_quota_us", ("25000", Some(3500), Some(5000))),
+        ] {
+            let place = || Some((version, directory.path().to_owned()));
+            let cgroups = GuardedCgroups { memory: place(), processor: place() };
+            cgroups.bind(&limits).unwrap();
+            assert!(read(memory).starts_with("67108864"));
+            assert_eq!((read(cpu).as_str(), cgroups.memory(), cgroups.cpu_us()), expected);
+        }
+        let none = GuardedCgroups { memory: None, processor: None };
+        assert_eq!((none.memory(), none.cpu_us()), (None, None));
+        none.bind(&limits).unwrap();
+    }
+}
