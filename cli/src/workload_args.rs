@@ -2,8 +2,9 @@
 
 use std::ffi::OsString;
 
-use clap::Args;
-use periapt_agent::{ContainerDriver, HostGaps, PodDrivers, WorkloadDriver};
+use clap::{Args, ValueEnum};
+use periapt_agent::{ContainerDriver, EgressOptions, HostGaps, PodDrivers, WorkloadDriver};
+use periapt_host_api::{egress::EgressReach, network::Subnet};
 use periapt_pod::PodError;
 use serde::{Deserialize, Serialize};
 
@@ -32,6 +33,38 @@ pub(crate) struct WorkloadArgs {
     #[arg(long, requires = "workloads")]
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     i_know_that_nothing_is_isolated: bool,
+    /// The hosts outside of their model that workloads on this machine may connect to, of those that the setting
+    /// workload-egress grants: none, those with a public address, or private ones as well if it names these. By default
+    /// public
+    #[arg(long, value_name = "EXTENT", value_enum, requires = "workloads")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    egress: Option<EgressExtent>,
+    /// A subnet that no workload on this machine reaches, whatever workload-egress grants; may be repeated
+    #[arg(long, value_name = "CIDR", requires = "workloads")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    egress_deny: Vec<Subnet>,
+}
+
+/// The extent to which grants of destinations outside count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum EgressExtent {
+    /// None counts.
+    None,
+    /// For public addresses.
+    Public,
+    /// For private addresses as well.
+    Granted,
+}
+
+impl EgressExtent {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Public => "public",
+            Self::Granted => "granted",
+        }
+    }
 }
 
 impl WorkloadArgs {
@@ -68,6 +101,17 @@ impl WorkloadArgs {
         Ok(drivers)
     }
 
+    /// Returns the last word on connections of workloads to hosts outside.
+    pub(crate) fn egress(&self) -> EgressOptions {
+        let reach = match self.egress {
+            Some(EgressExtent::None) => EgressReach::Nothing,
+            Some(EgressExtent::Granted) => EgressReach::Granted,
+            Some(EgressExtent::Public) => EgressReach::Public,
+            None => EgressReach::default(),
+        };
+        EgressOptions { reach, denied: self.egress_deny.clone() }
+    }
+
     /// Returns the options as words of a command line.
     pub(crate) fn words(&self) -> Vec<OsString> {
         let mut words = Vec::new();
@@ -79,6 +123,12 @@ impl WorkloadArgs {
         }
         if self.i_know_that_nothing_is_isolated {
             words.push("--i-know-that-nothing-is-isolated".into());
+        }
+        if let Some(extent) = self.egress {
+            words.extend(["--egress".into(), extent.as_str().into()]);
+        }
+        for subnet in &self.egress_deny {
+            words.extend(["--egress-deny".into(), subnet.to_string().into()]);
         }
         words
     }

@@ -20,7 +20,8 @@ pub use configuration::{budget, constraints, settings};
 pub use hooks::{action, commit, event, exec, journal, notice, pending, record, state, usage};
 pub use identity::{access, audit, password, token, user};
 pub use model::{
-    bundle, cloud, connections, firewall, network, offer, ports, relation, resource, secret, ssh_key, storage,
+    bundle, cloud, connections, egress, firewall, network, offer, ports, relation, resource, secret, ssh_key,
+    storage,
 };
 pub use protocol::{
     agent, api, backup, command, container, logs, member, migration, pod, problem, program, status, timing,

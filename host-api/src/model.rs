@@ -4,6 +4,7 @@
 pub mod bundle;
 pub mod cloud;
 pub mod connections;
+pub mod egress;
 pub mod firewall;
 pub mod network;
 pub mod offer;

@@ -99,6 +99,15 @@ pub fn set_link(host: &str, link: Link) -> anyhow::Result<()> {
     run("ip", &["link", "set", host, if link == Link::Up { "up" } else { "down" }])
 }
 
+/// Gives the test's own process another address, to which a host has a route.
+///
+/// # Errors
+/// There is no such host, or the process has the address already.
+pub fn add_address_outside(host: &str, address: &str) -> anyhow::Result<()> {
+    run("ip", &["addr", "add", &format!("{address}/32"), "dev", "lan"])?;
+    run("ip", &["-n", host, "route", "add", &format!("{address}/32"), "dev", "eth0"])
+}
+
 /// Loses all packets in one direction between a host, whose number begins with 1, and the test's own process, or lets them
 /// through again. Connections stay, and nobody is told.
 ///

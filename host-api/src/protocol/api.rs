@@ -19,6 +19,7 @@ use crate::{
     command::{Exposure, ResolveMode},
     constraints::Constraints,
     container::{ContainerDetails, TakenPort},
+    egress::EgressGrants,
     journal::JournalRecord,
     network::{Bindings, Subnet},
     pending::PendingEvent,
@@ -293,6 +294,9 @@ pub struct ApplicationDetails {
     pub endpoints: BTreeMap<EndpointName, EndpointDetails>,
     /// The charm's options with their values.
     pub settings: BTreeMap<String, SettingDetails>,
+    /// The destinations outside of the model that its workloads may connect to, in place of the model's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workload_egress: Option<EgressGrants>,
     /// The budgets of the application's hooks.
     #[serde(default)]
     pub budgets: BTreeMap<BudgetKey, BudgetDetails>,

@@ -436,3 +436,17 @@ pub enum Command {
         access: ModelAccess,
     },
 }
+
+impl Command {
+    /// Returns true if the command sets or resets a key in the configuration of the model or of an application.
+    pub fn changes_key(&self, key: &str) -> bool {
+        match self {
+            Self::SetConfig { set, reset, .. } | Self::SetModelConfig { set, reset } => {
+                set.contains_key(key) || reset.iter().any(|name| name == key)
+            }
+            Self::Deploy(deploy) => deploy.config.contains_key(key),
+            Self::Refresh { with, .. } => with.config.contains_key(key),
+            _ => false,
+        }
+    }
+}

@@ -127,9 +127,13 @@ impl PodReport {
 pub struct DialOrder {
     /// The host, a name or an address without brackets, in at most [`MAX_HOST_BYTES`].
     pub host: String,
-    /// The port.
+    /// The port; [`NAME_ASKED`] is none.
     pub port: u16,
 }
+
+/// The port of an order that asks whether the host may be one outside, by its name alone: the answer is [`OPENED`] or another
+/// one, and the stream ends after it.
+pub const NAME_ASKED: u16 = 0;
 
 /// The most bytes of a host's name, as in the domain name system.
 pub const MAX_HOST_BYTES: usize = 253;

@@ -40,6 +40,7 @@ mod compile;
 mod controller;
 mod directories;
 mod disk_space;
+mod egress;
 mod firewall;
 mod follow;
 mod held;
@@ -82,6 +83,7 @@ use charms::Charms;
 use compile::CompileHelper;
 use controller::{Controller, ControllerError, HttpController};
 use directories::Directories;
+use egress::{ControllerPlaces, EgressHost, SystemWay};
 use firewall::Firewall;
 use follow::{Assignments, Follow};
 use holding::Holding;
@@ -331,6 +333,11 @@ impl AgentService {
         let controllers = api_addresses.iter().map(String::as_str);
         let ingress =
             IngressHost::holding(self.listen_addresses, controllers, Arc::clone(&holding.listeners));
+        let places = ControllerPlaces::new(api_addresses.clone(), Some(self.identity.kept_addresses()));
+        let own_addresses: Vec<IpAddr> =
+            self.register.addresses.iter().filter_map(|address| address.parse().ok()).collect();
+        let egress =
+            EgressHost::new(self.options.egress.clone(), own_addresses.clone(), places, Arc::new(SystemWay));
         let agents = self.identity.agent_tls(&joined)?;
         let peers = match self.peers {
             Some(listener) => {
@@ -373,12 +380,8 @@ impl AgentService {
             images,
             ingress,
             firewall,
-            own_addresses: self
-                .register
-                .addresses
-                .iter()
-                .filter_map(|address| address.parse().ok())
-                .collect(),
+            own_addresses,
+            egress: Arc::new(egress),
             peers,
             hook_capacity: self.options.hooks,
             timeline: Timeline::new(Timestamp::now(), BootTime::now().0),

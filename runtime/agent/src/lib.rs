@@ -24,8 +24,8 @@ pub use keeper::{
     IdentityError, LeaseKeeper, TooManyRules, end_pods, try_containers, try_firewall,
 };
 pub use options::{
-    ChildProgram, CompileLimits, ContainerDriver, FirewallOptions, HookCapacity, HostGaps, Options,
-    PodDrivers, WorkloadDriver,
+    ChildProgram, CompileLimits, ContainerDriver, EgressOptions, FirewallOptions, HookCapacity, HostGaps,
+    Options, PodDrivers, WorkloadDriver,
 };
 pub use protocol::LinkError;
 pub use runner::{RunnerError, run_runner};

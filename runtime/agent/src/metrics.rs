@@ -53,8 +53,8 @@ periapt_telemetry::metrics! {
          because they could not be written.";
     calls: Counter = "periapt_agent_calls_total", "calls",
         { outcome: &["connected", "refused", "too-many", "unanswered"] },
-        "Calls of workloads on this host to other units, and of units on other hosts to those on this one: connected, \
-         refused because the unit may not be reached, too many at a time, or without a workload that listens.";
+        "Calls of workloads on this host to other units and to hosts outside, and of units on other hosts to those on this \
+         one: connected, refused because the other side may not be reached, too many at a time, or without an answer.";
 }
 
 /// Counts a run. Ignores an unknown kind of event: the runner that reports it may be under a charm's control.

@@ -10,7 +10,9 @@ use std::{
 };
 
 use periapt_client::Addresses;
-use periapt_host_api::{AgentName, TagName, agent::JoinText, ports::PortRange};
+use periapt_host_api::{
+    AgentName, TagName, agent::JoinText, egress::EgressReach, network::Subnet, ports::PortRange,
+};
 use periapt_program::Programs;
 
 use crate::host;
@@ -46,6 +48,8 @@ pub struct Options {
     pub pods: PodDrivers,
     /// The time for which pods go on without an agent, once this one was killed. Then they end by themselves.
     pub keep_pods: Duration,
+    /// The hosts outside that workloads may connect to, if they are granted.
+    pub egress: EgressOptions,
     /// The limits on concurrent hooks of one model on this agent.
     pub hooks: HookCapacity,
     /// The time without due work after which a runner ends. It starts again when work is due.
@@ -109,6 +113,15 @@ pub struct PodDrivers {
     pub containers: Option<ContainerDriver>,
     /// The driver of WebAssembly workloads.
     pub workloads: Option<WorkloadDriver>,
+}
+
+/// The last word on connections of workloads to hosts outside of their models.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EgressOptions {
+    /// The extent to which grants count.
+    pub reach: EgressReach,
+    /// The subnets that no workload reaches, whatever is granted.
+    pub denied: Vec<Subnet>,
 }
 
 /// The drivers of containers.
@@ -203,6 +216,7 @@ impl Options {
             program,
             pods: PodDrivers::default(),
             keep_pods: Duration::from_secs(300),
+            egress: EgressOptions::default(),
             hooks: HookCapacity::of_this_host(),
             idle_after: Duration::from_secs(60),
             compiling: CompileLimits::default(),

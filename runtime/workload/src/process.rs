@@ -26,7 +26,12 @@ use periapt_sandbox::{
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use crate::{calls::PodOutbound, listener::Listener, log, serve::serve};
+use crate::{
+    calls::{OutboundTls, PodOutbound},
+    listener::Listener,
+    log,
+    serve::serve,
+};
 
 /// The time in which a component must be compiled. A Python one takes some seconds.
 const COMPILE_TIME: Duration = Duration::from_secs(120);
@@ -95,6 +100,7 @@ fn run(order: &str) -> Result<u8, WorkloadError> {
     let order: WorkloadOrder = serde_json::from_str(order)?;
     order.limits.bind().map_err(io::Error::from)?;
     let file = File::open(&order.component).map_err(failed(&order.component))?;
+    let calls = order.calls.map(|descriptor| (descriptor, OutboundTls::of_this_host()));
     let resident = Resident::open();
     for gap in Fence::Workload(&order.directories).raise() {
         // Without a reader on standard error there is nobody to tell.
@@ -120,10 +126,10 @@ fn run(order: &str) -> Result<u8, WorkloadError> {
         response_bytes: order.limits.response_bytes,
         ..RequestBudgets::default()
     };
-    let outbound: Arc<dyn Outbound> = match order.calls {
-        Some(descriptor) => {
+    let outbound: Arc<dyn Outbound> = match calls {
+        Some((descriptor, tls)) => {
             let _runtime = runtime.enter();
-            Arc::new(PodOutbound::take(descriptor)?)
+            Arc::new(PodOutbound::take(descriptor, tls)?)
         }
         None => Arc::new(NoOutbound),
     };

@@ -49,7 +49,7 @@ pub(crate) const ROOMS: &[Room] = &[
         arrows: &["periapt-model", "periapt-uniter", "periapt-shell", "periapt-sandbox"],
     },
     Room { name: "periapt-trial", arrows: &["periapt-sandbox", "periapt-archive"] },
-    Room { name: "periapt-workload", arrows: &["periapt-sandbox", "periapt-helper"] },
+    Room { name: "periapt-workload", arrows: &["periapt-sandbox", "periapt-helper", "periapt-transport"] },
     Room { name: "periapt-model", arrows: &["periapt-host-api"] },
     Room { name: "periapt-store", arrows: &["periapt-model"] },
     Room { name: "periapt-store-rocksdb", arrows: &["periapt-store"] },

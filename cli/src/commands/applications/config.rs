@@ -8,6 +8,7 @@ use periapt_host_api::{
     api::{ApplicationDetails, BudgetDetails, BudgetSource, SettingDetails, SettingSource},
     budget::BudgetKey,
     command::Command,
+    egress::WORKLOAD_EGRESS,
     settings::{ModelSettings, SettingKey},
 };
 use serde::Serialize;
@@ -35,6 +36,7 @@ Examples:
   periapt config wordpress update-status-hook-interval=15m
   periapt config wordpress trust=true
   periapt config wordpress hook-memory-limit=512M hook-timeout=10m
+  periapt config wordpress workload-egress=api.example.com:443
   periapt config wordpress --file settings.yaml")]
 pub(crate) struct Config {
     /// The application
@@ -181,7 +183,14 @@ fn listing(details: ApplicationDetails) -> Listing {
         value: own_interval(&details).unwrap_or_default(),
     };
     let budgets = details.budgets.iter().map(|(key, budget)| (key.as_str(), budget_setting(*key, *budget)));
-    let others = [("trust", trust), ("update-status-hook-interval", interval)];
+    let egress = ApplicationSetting {
+        default: Value::Null,
+        description: "Hosts outside that its workloads may connect to; the model's if unset".to_owned(),
+        source: if details.workload_egress.is_some() { "user" } else { "unset" },
+        r#type: "string",
+        value: details.workload_egress.as_ref().map(|grants| grants.to_string().into()).unwrap_or_default(),
+    };
+    let others = [("trust", trust), ("update-status-hook-interval", interval), (WORKLOAD_EGRESS, egress)];
     let application_config = budgets.chain(others).collect();
     Listing {
         application: details.name.to_string(),
@@ -207,6 +216,9 @@ fn application_key(details: &ApplicationDetails, key: &str) -> Option<String> {
         "trust" => return Some(details.trust.to_string()),
         "update-status-hook-interval" => {
             return Some(own_interval(details).as_ref().map(settings::plain).unwrap_or_default());
+        }
+        WORKLOAD_EGRESS => {
+            return Some(details.workload_egress.as_ref().map(ToString::to_string).unwrap_or_default());
         }
         _ => {}
     }

@@ -213,7 +213,7 @@ impl Run {
 
     async fn serve(self) -> Result<()> {
         give_back_what_is_freed(Resident::open());
-        let pods = self.workloads.drivers()?;
+        let (pods, egress) = (self.workloads.drivers()?, self.workloads.egress());
         let firewall = self.firewall.options()?;
         let data = match self.data {
             Some(data) => data,
@@ -240,6 +240,7 @@ impl Run {
             join,
             pods,
             keep_pods: Duration::from_secs(self.keep_pods),
+            egress,
             addresses: self.addresses,
             listen_addresses: self.listen_addresses,
             peer_port: self.peer_port,

@@ -25,6 +25,7 @@ Examples:
   periapt model-config
   periapt model-config update-status-hook-interval=5m automatically-retry-hooks=false
   periapt model-config hook-memory-limit=64M hook-cpu-budget=10s
+  periapt model-config workload-egress=api.example.com:443,10.1.0.0/16
   periapt model-config egress-subnets=192.0.2.0/24 firewall-mode=global
   periapt model-config --reset update-status-hook-interval")]
 pub(crate) struct ModelConfig {

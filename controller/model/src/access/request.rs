@@ -5,6 +5,7 @@ use std::sync::Arc;
 use periapt_host_api::{
     ModelUuid, Refusal,
     command::{Caller, Command, ControllerCommand},
+    egress::WORKLOAD_EGRESS,
     exec,
     user::TokenScope,
 };
@@ -27,6 +28,10 @@ pub(crate) fn right_of(input: &Input) -> (Right, Option<ModelUuid>) {
     match input {
         // As in Juju, a script needs more than an action that the charm declares.
         Input::Model(model, Command::EnqueueOperation(request)) if request.action == exec::ACTION => {
+            (Right::AdministerModel, Some(*model))
+        }
+        // What workloads may reach is no matter of those who only change the model.
+        Input::Model(model, command) if command.changes_key(WORKLOAD_EGRESS) => {
             (Right::AdministerModel, Some(*model))
         }
         Input::Model(model, command) => (right_of_command(command), Some(*model)),

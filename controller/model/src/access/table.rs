@@ -161,7 +161,7 @@ table! {
     ManageSessions on User: "Ends sessions, and sets the password." for Oneself, Superuser;
     ReadModel on Model: "Reads the model, its status, logs and history, without the content of secrets." for ModelReader;
     WriteModel on Model: "Changes the model." for ModelWriter;
-    AdministerModel on Model: "Destroys the model, grants access to it, offers applications, runs scripts, reveals secrets." for ModelAdmin;
+    AdministerModel on Model: "Destroys the model, grants access to it, offers applications, sets `workload-egress`, runs scripts, reveals secrets." for ModelAdmin;
     FindOffer on Offer: "Finds and shows the offer." for OfferReader;
     AdministerOffer on Offer: "Grants access to the offer." for OfferAdmin;
     ActAsAgent on Agent: "Registers the agent, and follows its assignments." for SameAgent;

@@ -6,6 +6,7 @@ use periapt_host_api::{
     ErrorCode, Refusal,
     budget::{BudgetKey, BudgetSettings},
     charm::CharmMeta,
+    egress::{EgressGrants, WORKLOAD_EGRESS},
     hash,
     record::CharmRef,
     settings::{ModelSettings, OptionValue, OptionValues, SettingError, SettingKey},
@@ -78,6 +79,8 @@ pub(crate) fn change_application(
         }
     }
     application.budgets = change_budgets(meta, &application.budgets, &mut set, &mut reset)?;
+    let egress = application.workload_egress.take();
+    application.workload_egress = change_egress(meta, egress, &mut set, &mut reset)?;
     Ok((set, reset))
 }
 
@@ -131,6 +134,33 @@ pub(crate) fn change_budgets(
         }
     }
     Ok(next)
+}
+
+/// Applies a change of the destinations outside, and removes it from `set` and `reset`. A charm's option hides the key. An
+/// application without destinations of its own has the model's.
+pub(crate) fn change_egress(
+    meta: &CharmMeta,
+    present: Option<EgressGrants>,
+    set: &mut BTreeMap<String, String>,
+    reset: &mut Vec<String>,
+) -> Result<Option<EgressGrants>, Refusal> {
+    if meta.options.contains_key(WORKLOAD_EGRESS) {
+        return Ok(present);
+    }
+    let text = set.remove(WORKLOAD_EGRESS);
+    let before = reset.len();
+    reset.retain(|name| name != WORKLOAD_EGRESS);
+    let is_reset = reset.len() < before;
+    if text.is_some() && is_reset {
+        let text = format!("cannot set and reset key {WORKLOAD_EGRESS:?} simultaneously");
+        return Err(Refusal::bad_request(text));
+    }
+    if text.is_none() && !is_reset {
+        return Ok(present);
+    }
+    let mut read = ModelSettings::default();
+    change_key(&mut read, SettingKey::WorkloadEgress, text.as_deref())?;
+    Ok(read.workload_egress)
 }
 
 /// Parses an interval in the same way as the model's setting.

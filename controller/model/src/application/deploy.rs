@@ -58,6 +58,7 @@ pub(crate) fn deploy(tx: &mut Transaction<'_>, caller: &Caller, deploy: &Deploy)
     let mut options = deploy.config.clone();
     let mut budgets =
         config::change_budgets(meta, &BudgetSettings::default(), &mut options, &mut Vec::new())?;
+    let workload_egress = config::change_egress(meta, None, &mut options, &mut Vec::new())?;
     constraints::check_of_application(&deploy.constraints, meta.subordinate)
         .map_err(|refusal| cannot(refusal.code, &refusal.message))?;
     let mut asked = BudgetSettings::default();
@@ -104,6 +105,7 @@ pub(crate) fn deploy(tx: &mut Transaction<'_>, caller: &Caller, deploy: &Deploy)
         trust: deploy.trust,
         trust_hash: config::trust_hash(deploy.trust),
         update_status_interval: None,
+        workload_egress,
         exposed: false,
         exposures: Default::default(),
         bindings: deploy.bindings.clone(),

@@ -7,6 +7,7 @@ use periapt_host_api::{
     budget::BudgetSettings,
     command::Exposure,
     constraints::{AgentConstraints, KeptConstraints},
+    egress::EgressGrants,
     network::Bindings,
     record::CharmRef,
     relation::Settings,
@@ -70,6 +71,9 @@ pub struct Application {
     /// The seconds between update-status hooks, if they differ from the model's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub update_status_interval: Option<u32>,
+    /// The destinations outside of the model that its workloads may connect to, if they differ from the model's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workload_egress: Option<EgressGrants>,
     /// True if the ports are reachable from outside.
     pub exposed: bool,
     /// The exposure of each endpoint; the empty name stands for all endpoints. If the application is exposed and the

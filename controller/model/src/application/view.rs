@@ -43,6 +43,7 @@ impl HasView for Application {
             leader_settings_version: self.leader_settings_version,
             update_status_interval: self.update_status_interval,
             status: self.status.clone(),
+            workload_egress: self.workload_egress.clone(),
             exposed: self.exposed,
             budgets,
             workload_limits,

@@ -2,7 +2,7 @@
 
 use periapt_host_api::{
     ErrorCode, LEVEL, Level, Refusal, agent::RunnerCommand, budget::BudgetSettings,
-    command::ControllerCommand, settings::ModelSettings,
+    command::ControllerCommand, egress::WORKLOAD_EGRESS, settings::ModelSettings,
 };
 
 use crate::{
@@ -79,6 +79,8 @@ fn require(root: &Root, needed: Level) -> Result<(), Refusal> {
 /// Returns the first level whose programs know a request.
 fn level_of(input: &Input) -> Level {
     match input {
+        Input::Model(_, command) if command.changes_key(WORKLOAD_EGRESS) => Level(2),
+        Input::Controller(command) if command.changes_key(WORKLOAD_EGRESS) => Level(2),
         Input::Backup { .. }
         | Input::UploadResource(UploadedResource { image: Some(_), .. })
         | Input::Runner(_, RunnerCommand::Container { .. } | RunnerCommand::Workloads { .. })

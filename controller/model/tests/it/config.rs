@@ -109,6 +109,30 @@ fn model_configuration_is_read_by_its_keys() {
 }
 
 #[test]
+fn hosts_outside_are_granted_by_an_application_or_else_by_its_model() {
+    let mut world = world();
+    let own = |world: &World| world.application("app").workload_egress.as_ref().map(ToString::to_string);
+    assert!(world.state().config().workload_egress.is_empty() && own(&world).is_none());
+    let granted = BTreeMap::from([("workload-egress".to_owned(), "example.com".to_owned())]);
+    world.run(Command::SetModelConfig { set: granted, reset: vec![] }).unwrap();
+    assert_eq!(world.state().config().workload_egress.to_string(), "example.com");
+    set(&mut world, &[("workload-egress", "*.Example.com:443, 10.0.0.0/8"), ("port", "3")], &[]).unwrap();
+    assert_eq!(own(&world).as_deref(), Some("*.example.com:443,10.0.0.0/8"));
+    assert_eq!(world.application("app").config["port"], OptionValue::Integer(3));
+    let before = world.application("app").clone();
+    let refusal = set(&mut world, &[("workload-egress", "127.0.0.1"), ("port", "4")], &[]).unwrap_err();
+    assert!(refusal.message.contains("\"127.0.0.1\": loopback addresses are never reached"), "{refusal}");
+    let refusal = set(&mut world, &[("workload-egress", "")], &["workload-egress"]).unwrap_err();
+    assert_eq!(refusal.message, "cannot set and reset key \"workload-egress\" simultaneously");
+    assert_eq!(*world.application("app"), before);
+    // An empty list of its own is not the model's.
+    set(&mut world, &[("workload-egress", "")], &[]).unwrap();
+    assert_eq!(own(&world).as_deref(), Some(""));
+    set(&mut world, &[], &["workload-egress"]).unwrap();
+    assert_eq!(own(&world), None);
+}
+
+#[test]
 fn a_model_is_made_with_its_settings_or_not_at_all() {
     let mut world = World::new();
     let add = |world: &mut World, interval: &str| {

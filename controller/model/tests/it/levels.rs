@@ -1,6 +1,10 @@
 //! The level of what is stored.
 
-use periapt_host_api::{Digest, ErrorCode, LEVEL, Level, command::ControllerCommand, program::ProgramOffer};
+use periapt_host_api::{
+    Digest, ErrorCode, LEVEL, Level,
+    command::{Command, ControllerCommand},
+    program::ProgramOffer,
+};
 use periapt_model::{
     EntityKey, Input, Root, UploadedResource, WorkerCommand, assignments, entity::Controller, program_within,
     released_program,
@@ -86,6 +90,11 @@ fn what_an_earlier_program_does_not_know_is_refused_below_its_level() {
         WorkerCommand::NoteController { name: "two".into(), url: "https://two:1".into(), level: LEVEL };
     assert_eq!(world.try_work(note).unwrap_err().code, ErrorCode::NotSupported);
     assert!(world.root.members().next().is_none());
+    let granted = || [("workload-egress".to_owned(), "example.com".to_owned())].into();
+    let of_model = Command::SetModelConfig { set: granted(), reset: Vec::new() };
+    let of_all = ControllerCommand::SetModelDefaults { set: granted(), reset: Vec::new() };
+    assert_eq!(world.run(of_model).unwrap_err().code, ErrorCode::NotSupported);
+    assert_eq!(world.control(of_all).unwrap_err().code, ErrorCode::NotSupported);
 }
 
 fn offer(file: &[u8]) -> ProgramOffer {

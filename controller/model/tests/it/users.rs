@@ -3,7 +3,7 @@
 use periapt_host_api::{
     Digest, ErrorCode, ModelUuid, Refusal,
     access::{ControllerAccess, ModelAccess},
-    command::{Caller, Command, ControllerCommand},
+    command::{Caller, Command, ControllerCommand, Deploy},
     exec,
     offer::OfferAccess,
     resource::ResourceUpload,
@@ -292,6 +292,43 @@ fn each_level_may_do_what_the_table_says_and_no_more() {
     let add = Input::Controller(ControllerCommand::add_model("mine".parse().unwrap()));
     assert_eq!(world.ask(&user("jane"), &add).unwrap_err().code, ErrorCode::PermissionDenied);
     world.ask(&user("jane"), &destroy(model)).unwrap();
+}
+
+#[test]
+fn only_administrators_of_a_model_grant_hosts_outside() {
+    let mut world = World::new();
+    let charm = world.upload_app();
+    world.deploy(charm, "app", 0);
+    registered(&mut world, "jane");
+    grant(&mut world, "jane", ModelAccess::Write).unwrap();
+    let pair = |value: &str| [("workload-egress".to_owned(), value.to_owned())].into();
+    let key = || vec!["workload-egress".to_owned()];
+    let app = || "app".parse().unwrap();
+    let commands = || {
+        let own = |set, reset| Command::SetConfig { application: app(), set, reset };
+        let mut deploy = Deploy::of(charm, 0);
+        deploy.application = Some("other".parse().unwrap());
+        deploy.config = pair("example.com");
+        [
+            Command::SetModelConfig { set: pair("example.com"), reset: vec![] },
+            Command::SetModelConfig { set: Default::default(), reset: key() },
+            own(pair("203.0.113.7:443"), vec![]),
+            own(Default::default(), key()),
+            Command::Deploy(deploy),
+        ]
+    };
+    for command in commands() {
+        let refused = as_user(&mut world, "jane", command).unwrap_err();
+        assert_eq!(refused.code, ErrorCode::PermissionDenied, "{refused}");
+    }
+    as_user(&mut world, "jane", write()).unwrap();
+    grant(&mut world, "jane", ModelAccess::Admin).unwrap();
+    for command in commands() {
+        as_user(&mut world, "jane", command).unwrap();
+    }
+    let granted = world.application("other").workload_egress.clone();
+    assert_eq!(granted.map(|granted| granted.to_string()).as_deref(), Some("example.com"));
+    assert_eq!(world.application("app").workload_egress, None);
 }
 
 /// A script on a unit that does not exist.

@@ -60,6 +60,7 @@ pub(crate) fn application(
         units: state.units_of(name).map(|unit| unit.name.clone()).collect(),
         endpoints: meta.map(|meta| endpoints(state, name, meta)).unwrap_or_default(),
         settings: meta.map(|meta| settings(application, meta)).unwrap_or_default(),
+        workload_egress: application.workload_egress.clone(),
         budgets: BudgetKey::ALL.map(|key| (key, budget(application, state, key))).into(),
     })
 }

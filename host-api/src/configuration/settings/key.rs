@@ -10,6 +10,7 @@ use super::{FailoverAfter, KeptKey, ModelConfig, ModelSettings, WorkloadQuota};
 use crate::{
     budget::{BudgetKey, in_units},
     duration,
+    egress::{EgressGrants, WORKLOAD_EGRESS},
     network::Subnet,
     storage::parse_size,
     timing::FAILOVER_AFTER,
@@ -57,6 +58,8 @@ pub enum SettingKey {
     WorkloadMemoryQuota,
     /// The most containers and WebAssembly workloads.
     WorkloadQuota,
+    /// The destinations outside of the model that workloads may connect to.
+    WorkloadEgress,
     /// A hook budget.
     Budget(BudgetKey),
     /// A model setting of Juju's that is kept and has no effect.
@@ -72,11 +75,13 @@ pub struct UnknownSetting {
 
 /// A value that a key cannot have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{key} expected {expected}, got {text:?}")]
+#[error("{key} expected {expected}, got {text:?}{detail}")]
 pub struct SettingValueError {
     key: SettingKey,
     expected: String,
     text: String,
+    /// The part of the text that is wrong, with the reason; empty if it is the whole.
+    detail: String,
 }
 
 impl SettingKey {
@@ -95,6 +100,7 @@ impl SettingKey {
             Self::UpdateStatusHookInterval,
             Self::WorkloadMemoryQuota,
             Self::WorkloadQuota,
+            Self::WorkloadEgress,
             Self::Kept(KeptKey::LoggingConfig),
         ];
         all.extend(BudgetKey::ALL.map(Self::Budget));
@@ -117,6 +123,7 @@ impl SettingKey {
             Self::UpdateStatusHookInterval => "update-status-hook-interval",
             Self::WorkloadMemoryQuota => "workload-memory-quota",
             Self::WorkloadQuota => "workload-quota",
+            Self::WorkloadEgress => WORKLOAD_EGRESS,
             Self::Budget(key) => key.as_str(),
             Self::Kept(key) => key.as_str(),
         }
@@ -151,6 +158,9 @@ impl SettingKey {
             Self::UpdateStatusHookInterval => "0 (off) or a duration, such as 10s, 5m or 1h30m",
             Self::WorkloadMemoryQuota => "unlimited or a size in M, G or T, such as 64G",
             Self::WorkloadQuota => "unlimited or a number, such as 20",
+            Self::WorkloadEgress => {
+                "destinations with commas between them, such as example.com:443,10.1.0.0/16"
+            }
             Self::Kept(key) => return key.expected(),
             Self::Budget(key) => return key.expected(),
         };
@@ -169,6 +179,7 @@ impl ModelSettings {
     /// # Errors
     /// Says which values are allowed. An error changes nothing.
     pub fn set(&mut self, key: SettingKey, text: Option<&str>) -> Result<(), SettingValueError> {
+        let mut detail = String::new();
         let fits = match key {
             SettingKey::AgentFailoverAfter => put(&mut self.agent_failover_after, text, failover),
             SettingKey::AutomaticallyRetryHooks => {
@@ -190,6 +201,10 @@ impl ModelSettings {
             SettingKey::WorkloadQuota => {
                 put(&mut self.workload_quota, text, |text| quota(text, |text| text.parse().ok()))
             }
+            SettingKey::WorkloadEgress => put(&mut self.workload_egress, text, |text| {
+                let grants = text.parse::<EgressGrants>();
+                grants.inspect_err(|error| detail = format!(": {error}")).ok()
+            }),
             SettingKey::Budget(key) => match text {
                 Some(text) => self.budgets.set(key, text).is_ok(),
                 None => {
@@ -209,12 +224,11 @@ impl ModelSettings {
                 }
             },
         };
-        let wrong = || SettingValueError {
-            key,
-            expected: key.expected(),
-            text: text.unwrap_or_default().chars().take(200).collect(),
-        };
-        fits.then_some(()).ok_or_else(wrong)
+        if fits {
+            return Ok(());
+        }
+        let text = text.unwrap_or_default().chars().take(200).collect();
+        Err(SettingValueError { key, expected: key.expected(), text, detail })
     }
 
     /// Returns the value of a key as JSON, in a form that [`ModelSettings::set`] reads as text.
@@ -248,6 +262,9 @@ impl ModelSettings {
                 WorkloadQuota::Unlimited => UNLIMITED.into(),
                 WorkloadQuota::Most(most) => most.into(),
             }),
+            SettingKey::WorkloadEgress => {
+                self.workload_egress.as_ref().map(|grants| grants.to_string().into())
+            }
             SettingKey::Budget(key) => self.budgets.get(key).map(|value| key.show(value).into()),
             SettingKey::Kept(key) => self.kept.get(&key).map(|text| key.show(text)),
         }
@@ -376,6 +393,12 @@ mod tests {
             ("workload-memory-quota", "2048M", "2G"),
             ("workload-quota", "20", "20"),
             ("workload-quota", "unlimited", "unlimited"),
+            ("workload-egress", "", ""),
+            (
+                "workload-egress",
+                "Example.com.:443, *.example.com,10.0.0.5:5432,[2001:db8::/32]:443",
+                "example.com:443,*.example.com,10.0.0.5:5432,[2001:db8::/32]:443",
+            ),
             ("update-status-hook-interval", "0", "0"),
             ("update-status-hook-interval", "90s", "90s"),
             ("update-status-hook-interval", "1h", "1h"),
@@ -431,6 +454,14 @@ mod tests {
         let many = vec!["192.0.2.0/24"; MAX_SUBNETS + 1].join(",");
         let mut settings = ModelSettings::default();
         assert!(settings.set(SettingKey::EgressSubnets, Some(&many)).is_err() && settings.is_empty());
+        let metadata =
+            settings.set(SettingKey::WorkloadEgress, Some("example.com,169.254.169.254")).unwrap_err();
+        assert_eq!(
+            metadata.to_string(),
+            "workload-egress expected destinations with commas between them, such as example.com:443,10.1.0.0/16, got \
+             \"example.com,169.254.169.254\": invalid destination \"169.254.169.254\": link-local addresses and metadata \
+             services are never reached, whatever is granted"
+        );
         let unknown = "colour".parse::<SettingKey>().unwrap_err().to_string();
         assert!(
             unknown.starts_with("unknown model configuration key \"colour\"; known are action-timeout, ")

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::KeptSettings;
 use crate::{
     budget::{BudgetKey, BudgetSettings},
+    egress::EgressGrants,
     network::Subnet,
     timing::FAILOVER_AFTER,
 };
@@ -125,6 +126,9 @@ pub struct ModelConfig {
     pub egress_subnets: Vec<Subnet>,
     /// The machines whose firewalls let in opened ports.
     pub firewall_mode: FirewallMode,
+    /// The destinations outside of the model that workloads may connect to, of applications that set none themselves.
+    #[serde(skip_serializing_if = "EgressGrants::is_empty")]
+    pub workload_egress: EgressGrants,
     /// The seconds for which ended tasks and their results are kept.
     pub max_action_results_age: u32,
     /// The MiB of parameters, messages and results that are kept over all ended tasks. The oldest are deleted first.
@@ -155,6 +159,7 @@ impl Default for ModelConfig {
             automatically_retry_hooks: true,
             egress_subnets: Vec::new(),
             firewall_mode: FirewallMode::default(),
+            workload_egress: EgressGrants::default(),
             max_action_results_age: 336 * 3600,
             max_action_results_size: 5 << 10,
             max_status_history_age: 336 * 3600,
@@ -184,6 +189,8 @@ pub struct ModelSettings {
     pub egress_subnets: Option<Vec<Subnet>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub firewall_mode: Option<FirewallMode>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workload_egress: Option<EgressGrants>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_action_results_age: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -230,6 +237,7 @@ impl ModelSettings {
                 .unwrap_or(default.automatically_retry_hooks),
             egress_subnets: own.egress_subnets.or(outer.egress_subnets).unwrap_or(default.egress_subnets),
             firewall_mode: own.firewall_mode.or(outer.firewall_mode).unwrap_or(default.firewall_mode),
+            workload_egress: own.workload_egress.or(outer.workload_egress).unwrap_or(default.workload_egress),
             max_action_results_age: own
                 .max_action_results_age
                 .or(outer.max_action_results_age)
@@ -269,6 +277,7 @@ impl From<ModelConfig> for ModelSettings {
             automatically_retry_hooks: Some(config.automatically_retry_hooks),
             egress_subnets: Some(config.egress_subnets),
             firewall_mode: Some(config.firewall_mode),
+            workload_egress: Some(config.workload_egress),
             max_action_results_age: Some(config.max_action_results_age),
             max_action_results_size: Some(config.max_action_results_size),
             max_status_history_age: Some(config.max_status_history_age),

@@ -57,6 +57,16 @@ impl Subnet {
         }
     }
 
+    /// Returns true if all addresses of the subnet are in another one.
+    pub fn is_within(&self, outer: &Self) -> bool {
+        self.bits >= outer.bits && outer.contains(self.first)
+    }
+
+    /// Returns the address of a subnet that has only one.
+    pub fn single(&self) -> Option<IpAddr> {
+        (self.bits == width(self.first)).then_some(self.first)
+    }
+
     /// Returns true if the subnet has an address.
     pub fn contains(&self, address: IpAddr) -> bool {
         self.first.is_ipv4() == address.is_ipv4() && masked(address, self.bits) == self.first

@@ -195,4 +195,15 @@ impl ControllerCommand {
     pub fn add_model(name: ModelName) -> Self {
         Self::AddModel { name, config: BTreeMap::new() }
     }
+
+    /// Returns true if the command sets or resets a key in the configuration of a new model, or of all models.
+    pub fn changes_key(&self, key: &str) -> bool {
+        match self {
+            Self::AddModel { config, .. } => config.contains_key(key),
+            Self::SetModelDefaults { set, reset } => {
+                set.contains_key(key) || reset.iter().any(|name| name == key)
+            }
+            _ => false,
+        }
+    }
 }

@@ -12,6 +12,7 @@ use crate::{
     budget::BudgetSettings,
     charm::CharmMeta,
     command::ResolveMode,
+    egress::EgressGrants,
     firewall::IngressRules,
     network::{Bindings, HostInterface, HostNetwork, Spaces, Subnet},
     offer::OfferUrl,
@@ -86,6 +87,9 @@ pub struct ApplicationView {
     pub status: Option<StatusInfo<WorkloadStatus>>,
     /// True if the application is exposed: its open ports are reachable from outside.
     pub exposed: bool,
+    /// The destinations outside of the model that its workloads may connect to, in place of the model's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workload_egress: Option<EgressGrants>,
     /// The application's own budgets of hooks; the model's hold for the rest ([`super::View::budgets`]).
     #[serde(default, skip_serializing_if = "BudgetSettings::is_empty")]
     pub budgets: BudgetSettings,

@@ -1,6 +1,6 @@
 //! The network interfaces of this host.
 
-use std::{ffi::CStr, io, net::IpAddr, ptr};
+use std::{collections::BTreeSet, ffi::CStr, io, net::IpAddr, ptr};
 
 use periapt_host_api::network::{HostInterface, InterfaceAddress, Subnet};
 
@@ -31,6 +31,11 @@ pub(crate) fn interfaces() -> io::Result<Vec<HostInterface>> {
     }
     found.sort_by(|one, other| one.name.cmp(&other.name));
     Ok(found)
+}
+
+/// Returns all addresses of the interfaces that are up.
+pub(crate) fn own_addresses() -> io::Result<BTreeSet<IpAddr>> {
+    Ok(addresses()?.into_iter().map(|entry| entry.address).collect())
 }
 
 /// Returns the addresses of some interfaces, the preferred first: IPv4 before IPv6, in the order of the interfaces.

@@ -21,6 +21,7 @@ use super::{
     charms::Charms,
     controller::{Controller, ControllerError},
     directories::Directories,
+    egress::EgressHost,
     firewall::{Firewall, WantedPorts},
     follow::{Follow, Watch},
     images::Images,
@@ -69,6 +70,8 @@ pub(crate) struct Shared<C> {
     pub(crate) firewall: Option<Arc<Firewall>>,
     /// The addresses by which units on this host are told of each other.
     pub(crate) own_addresses: Vec<IpAddr>,
+    /// The connections of workloads to hosts outside.
+    pub(crate) egress: Arc<EgressHost>,
     /// The connections to other agents; none if this one runs no workloads.
     pub(crate) peers: Option<Arc<Peers>>,
     pub(crate) hook_capacity: HookCapacity,
@@ -135,6 +138,7 @@ impl<C: Controller> ModelKeeper<C> {
             name: shared.agent.clone(),
             addresses: shared.own_addresses.clone(),
             peers: shared.peers.clone(),
+            egress: Some(Arc::clone(&shared.egress)),
         };
         let asked: Arc<dyn AskWays> = Arc::new(shared.controller.clone());
         let neighbours = Neighbours::new(model, agent, pods.streams(), PeerWays::new(model, asked));

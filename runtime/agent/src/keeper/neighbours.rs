@@ -1,5 +1,5 @@
-//! Calls of workloads to other units of their model, on this host and on others: who is meant, whether it may be reached,
-//! and the connection.
+//! Calls of workloads to other units of their model, on this host and on others, and to hosts outside: who is meant,
+//! whether it may be reached, and the connection.
 
 use std::{
     net::{IpAddr, Ipv4Addr},
@@ -20,6 +20,7 @@ use tokio::{
 };
 
 use super::{
+    egress::{EgressFailure, EgressHost},
     peers::{DialError, PeerWays, Peers},
     places::{Place, Places},
     pods::{PodDial, PodStreams},
@@ -46,6 +47,8 @@ pub(crate) struct CallingAgent {
     pub(crate) addresses: Vec<IpAddr>,
     /// The connections to other agents; none: units call those on this host alone.
     pub(crate) peers: Option<Arc<Peers>>,
+    /// The connections to hosts outside; none: there are none.
+    pub(crate) egress: Option<Arc<EgressHost>>,
 }
 
 /// The calls between one model's units of which one or both are on this host.
@@ -79,6 +82,8 @@ enum CallRefused {
     TooMany,
     #[error(transparent)]
     Elsewhere(#[from] DialError),
+    #[error("it is no unit that the unit may know of, and as a host outside: {0}")]
+    Outside(#[from] EgressFailure),
     #[error("{0}")]
     Unanswered(String),
 }
@@ -89,9 +94,14 @@ impl CallRefused {
             Self::Unknown
             | Self::NotAdmitted(_)
             | Self::NotItsUnit(_)
-            | Self::Elsewhere(DialError::Refused(_)) => "refused",
-            Self::TooMany | Self::Elsewhere(DialError::TooMany) => "too-many",
-            Self::Unanswered(_) | Self::Elsewhere(_) => "unanswered",
+            | Self::Elsewhere(DialError::Refused(_))
+            | Self::Outside(EgressFailure::Refused(_)) => "refused",
+            Self::TooMany
+            | Self::Elsewhere(DialError::TooMany)
+            | Self::Outside(EgressFailure::TooMany(_)) => "too-many",
+            Self::Unanswered(_) | Self::Elsewhere(_) | Self::Outside(EgressFailure::Unreachable(_)) => {
+                "unanswered"
+            }
         }
     }
 }

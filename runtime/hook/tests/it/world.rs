@@ -397,6 +397,7 @@ fn own_application(charm: CharmRef) -> ApplicationView {
         bindings_hash: String::new(),
         update_status_interval: None,
         status: None,
+        workload_egress: None,
         exposed: false,
         budgets: periapt_host_api::budget::BudgetSettings::default(),
         workload_limits: Default::default(),

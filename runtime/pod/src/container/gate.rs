@@ -1,4 +1,4 @@
-//! The gate of a container: the way of its workloads to other units.
+//! The gate of a container: the way of its workloads to other units, and to hosts outside that are granted.
 //!
 //! The container's network has the loopback alone, to which all addresses lead. The kernel redirects each connection to
 //! another address than the loopback's to a socket of the pod's process, which asks the keeper for it by the address. A
@@ -13,6 +13,7 @@ use std::{
 };
 
 mod connections;
+mod keeper;
 mod kernel;
 mod names;
 
@@ -57,7 +58,10 @@ impl Gate {
         let connections = tokio::net::TcpListener::from_std(self.connections)?;
         let questions = tokio::net::UdpSocket::from_std(self.questions)?;
         let names = Arc::new(Mutex::new(HostNames::default()));
-        tokio::join!(names::answer(questions, &names), connections::take(connections, &names, calls));
+        tokio::join!(
+            names::answer(questions, &names, &calls),
+            connections::take(connections, &names, Arc::clone(&calls))
+        );
         Ok(())
     }
 }

@@ -315,6 +315,7 @@ pub(crate) fn view(charmcraft: &str, config: BTreeMap<String, OptionValue>) -> V
         bindings_hash: String::new(),
         update_status_interval: None,
         status: None,
+        workload_egress: None,
         exposed: false,
         budgets: periapt_host_api::budget::BudgetSettings::default(),
         workload_limits: Default::default(),

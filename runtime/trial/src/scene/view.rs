@@ -143,6 +143,7 @@ fn application(
         leader_settings_version: 0,
         update_status_interval: None,
         status: scene.application_status.as_ref().map(|said| status(said, now)),
+        workload_egress: None,
         exposed: false,
         budgets: scene.budget_settings()?,
         workload_limits: Default::default(),

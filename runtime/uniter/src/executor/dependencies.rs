@@ -218,9 +218,15 @@ fn deleted(before: &View, key: &ViewKey, changed: &mut BTreeSet<Dependency>) {
     }
 }
 
-/// Returns true if a field that decisions read has changed. The status and the exposure are for people.
+/// Returns true if a field that decisions read has changed. The status and the exposure are for people, and destinations
+/// outside for the keeper.
 fn application_differs(before: &ApplicationView, after: &ApplicationView) -> bool {
-    let shown = ApplicationView { status: before.status.clone(), exposed: before.exposed, ..after.clone() };
+    let shown = ApplicationView {
+        status: before.status.clone(),
+        exposed: before.exposed,
+        workload_egress: before.workload_egress.clone(),
+        ..after.clone()
+    };
     *before != shown
 }
 

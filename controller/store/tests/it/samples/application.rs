@@ -23,6 +23,8 @@ pub(crate) fn applications() -> Named<Application> {
     let with_image = Application { resources, ..just_deployed() };
     let configured = Application { settings_version: 6, ..just_deployed() };
     let asking = Application { kept_constraints: infrastructure::kept_constraints(), ..just_deployed() };
+    let workload_egress = Some(parse("example.com:443,*.example.com,10.1.0.0/16,[2001:db8::7]:80"));
+    let calling = Application { workload_egress, ..just_deployed() };
     let constrained = Application { constraints: infrastructure::constraints(), ..just_deployed() };
     let refreshed = Application { former_charms: vec![digest("first"), digest("second")], ..just_deployed() };
     vec![
@@ -35,6 +37,7 @@ pub(crate) fn applications() -> Named<Application> {
         ("with-kept-constraints", asking),
         ("with-image", with_image),
         ("with-former-charms", refreshed),
+        ("with-workload-egress", calling),
     ]
 }
 
@@ -62,6 +65,7 @@ fn full() -> Application {
         trust: true,
         trust_hash: "00112233445566778899aabbccddeeff".into(),
         update_status_interval: Some(120),
+        workload_egress: None,
         exposed: true,
         exposures: [
             (String::new(), Exposure::default()),
@@ -111,6 +115,7 @@ fn just_deployed() -> Application {
         trust: false,
         trust_hash: String::new(),
         update_status_interval: None,
+        workload_egress: None,
         exposed: false,
         exposures: [].into(),
         bindings: Bindings { default: None, endpoints: [].into() },

@@ -146,8 +146,14 @@ pub(crate) fn models() -> Named<Model> {
     };
     let mut models: Named<Model> = lives().into_iter().map(|(name, life)| (name, model(life))).collect();
     let alive = || model(Life::Alive);
-    let with_budgets =
-        ModelSettings { agent_failover_after: None, budgets: budgets(), ..ModelConfig::default().into() };
+    let with_budgets = ModelSettings {
+        agent_failover_after: None,
+        workload_egress: None,
+        budgets: budgets(),
+        ..ModelConfig::default().into()
+    };
+    let granted = ModelSettings { workload_egress: Some(parse("example.com")), ..ModelSettings::default() };
+    let nothing = ModelSettings { workload_egress: Some(Default::default()), ..ModelSettings::default() };
     let failover = |after| ModelSettings { agent_failover_after: Some(after), ..ModelSettings::default() };
     models.extend([
         ("with-budgets-and-usage", Model { settings: with_budgets, removed_usage: usage(), ..alive() }),
@@ -156,6 +162,8 @@ pub(crate) fn models() -> Named<Model> {
         ("with-kept-constraints", Model { kept_constraints: kept_constraints(), ..alive() }),
         ("with-kept-settings", Model { settings: kept_settings(), ..alive() }),
         ("with-settings", Model { settings: settings(), ..alive() }),
+        ("with-workload-egress", Model { settings: granted, ..alive() }),
+        ("with-no-workload-egress", Model { settings: nothing, ..alive() }),
         ("with-nothing-set", Model { settings: ModelSettings::default(), ..alive() }),
         ("with-late-failover", Model { settings: failover(FailoverAfter::Seconds(300)), ..alive() }),
         ("exporting", Model { migration: Some(Migration::Exporting(export())), ..alive() }),
@@ -237,6 +245,7 @@ fn before_inheritance() -> ModelSettings {
         automatically_retry_hooks: Some(false),
         egress_subnets: None,
         firewall_mode: None,
+        workload_egress: None,
         max_action_results_age: Some(10_800),
         max_action_results_size: Some(2048),
         max_status_history_age: Some(7200),

@@ -3,11 +3,12 @@
 use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
 
 use periapt_host_api::{
-    AgentName, MachineId, ModelName, UnitName,
+    AgentName, ApplicationName, MachineId, ModelName, UnitName,
     connections::{ConnectionTarget, RelatedApplications},
+    egress::EgressGrants,
     firewall::IngressRules,
     ports::{OpenedPorts, Transport},
-    view::{FrameLine, UnitOutline, ViewEntity, ViewKey},
+    view::{ApplicationView, FrameLine, UnitOutline, ViewEntity, ViewKey},
 };
 
 use crate::keeper::{ingress::WantedIngress, pods::PodStreams};
@@ -37,6 +38,10 @@ struct Told {
     model: Option<ModelName>,
     related: RelatedApplications,
     ports: BTreeMap<MachineId, BTreeMap<UnitName, Vec<OpenedPorts>>>,
+    /// The destinations outside that the model grants to its workloads.
+    egress: EgressGrants,
+    /// Those of applications that have some of their own.
+    egress_of: BTreeMap<ApplicationName, EgressGrants>,
     /// The agents of units of the runner's applications and of related ones.
     agents: BTreeMap<UnitName, AgentName>,
 }
@@ -68,6 +73,11 @@ impl NeighbourFacts {
     /// Returns the ingress rules of a unit.
     pub(super) fn rules(&self, unit: &UnitName) -> Option<Arc<IngressRules>> {
         self.ingress.rules(unit)
+    }
+
+    /// Returns the destinations outside that the workloads of an application may connect to.
+    pub(super) fn egress(&self, application: &ApplicationName) -> &EgressGrants {
+        self.told.egress_of.get(application).unwrap_or(&self.told.egress)
     }
 
     /// Returns the agent that runs a unit, if this agent's units may know of it.
@@ -136,6 +146,7 @@ impl Told {
                 ViewKey::Relation(id) => changed |= self.related.remove(id),
                 ViewKey::Machine(id) => changed |= self.ports.remove(id).is_some(),
                 ViewKey::Outline(unit) => changed |= self.agents.remove(unit).is_some(),
+                ViewKey::Application(name) => changed |= self.egress_of.remove(name).is_some(),
                 _ => {}
             }
         }
@@ -143,6 +154,15 @@ impl Told {
             match entity {
                 ViewEntity::Model(model) => {
                     changed |= self.model.replace(model.name.clone()).as_ref() != Some(&model.name);
+                    let egress = &model.config.workload_egress;
+                    changed |= std::mem::replace(&mut self.egress, egress.clone()) != *egress;
+                }
+                ViewEntity::Application(ApplicationView { name, workload_egress, .. }) => {
+                    let before = match workload_egress {
+                        Some(own) => self.egress_of.insert(name.clone(), own.clone()),
+                        None => self.egress_of.remove(name),
+                    };
+                    changed |= before != *workload_egress;
                 }
                 ViewEntity::Relation(relation) => changed |= self.related.put(relation),
                 ViewEntity::Machine(machine) => {

@@ -1,17 +1,25 @@
 //! Calls of workloads on this host.
 
-use std::{io, net::IpAddr, os::unix::net::UnixStream as Started, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeSet, io, net::IpAddr, os::unix::net::UnixStream as Started, sync::Arc, time::Duration,
+};
 
 use periapt_host_api::{
     AgentName, UnitName,
     agent::{AgentPlace, PeerOrder, PeerTarget},
-    pod::{DialOrder, OPENED, REFUSED},
+    pod::{DialOrder, NAME_ASKED, OPENED, REFUSED},
 };
 use tokio::{io::AsyncWriteExt as _, net::UnixStream, time::timeout};
 
 use super::{CallRefused, ConnectionEnd, Neighbours, OpenedCall, facts::NeighbourFacts};
 use crate::{
-    keeper::{peers::DialledStream, places::Place, pods::PodDial, relay::relay},
+    keeper::{
+        egress::{EgressCall, OpenedEgress},
+        peers::DialledStream,
+        places::Place,
+        pods::PodDial,
+        relay::relay,
+    },
     metrics::metrics,
 };
 
@@ -27,6 +35,8 @@ enum OtherSide {
     Here(OpenedCall),
     /// On another host, with the unit if its name is known.
     There(Box<DialledStream>, AgentName, Option<UnitName>),
+    /// On no host of the model.
+    Outside(Box<OpenedEgress>),
 }
 
 impl Neighbours {
@@ -34,7 +44,7 @@ impl Neighbours {
     pub(super) async fn call(self: Arc<Self>, dial: PodDial) {
         let unit = dial.unit.clone();
         if let Err(error) = self.connect(dial).await {
-            tracing::debug!(%unit, %error, "a connection to another unit was cut off");
+            tracing::debug!(%unit, %error, "a connection of a workload was cut off");
         }
     }
 
@@ -43,6 +53,10 @@ impl Neighbours {
         let stream = Started::from(stream);
         stream.set_nonblocking(true)?;
         let mut stream = UnixStream::from_std(stream)?;
+        if order.port == NAME_ASKED {
+            let word = if self.knows_outside(&unit, &order.host) { OPENED } else { REFUSED };
+            return stream.write_all(&[word]).await;
+        }
         let late = |_| Err(CallRefused::Unanswered("nobody answers in time".to_owned()));
         let (mut other, _place) = match timeout(OPENS_WITHIN, self.open(&unit, &order))
             .await
@@ -87,12 +101,25 @@ impl Neighbours {
             match &mut other {
                 OtherSide::Here(call) => relay(&mut stream, &mut call.workload, &received, &sent).await,
                 OtherSide::There(call, ..) => relay(&mut stream, &mut call.stream, &received, &sent).await,
+                OtherSide::Outside(call) => relay(&mut stream, &mut call.stream, &received, &sent).await,
             }
         };
-        tokio::select! {
+        let ended = tokio::select! {
             relayed = relayed => relayed,
-            _ = barred => Err(io::Error::other("the units may not reach each other any more")),
+            _ = barred => Err(io::Error::other("the unit may not reach the other side any more")),
+        };
+        if let (Err(_), OtherSide::Outside(call)) = (&ended, &other) {
+            // Without it, the host outside sees an end in order.
+            let _ = call.stream.set_zero_linger();
         }
+        ended
+    }
+
+    /// Returns true if the workloads of a unit may ask for a host outside by a name.
+    fn knows_outside(&self, unit: &UnitName, name: &str) -> bool {
+        let facts = self.facts.borrow();
+        let grants = facts.egress(unit.application());
+        self.agent.egress.as_ref().is_some_and(|egress| egress.has_name(grants, name))
     }
 
     /// Returns the condition under which an opened connection goes on. On another host, its agent judges as well.
@@ -103,30 +130,35 @@ impl Neighbours {
         port: u16,
     ) -> impl Fn(&NeighbourFacts) -> bool + Send + use<> {
         let (unit, own) = (unit.clone(), self.own_address());
-        let (target, agent) = match other {
-            OtherSide::Here(call) => (Some(call.target.clone()), None),
-            OtherSide::There(_, agent, target) => (target.clone(), Some(agent.clone())),
+        let (target, agent, granted) = match other {
+            OtherSide::Here(call) => (Some(call.target.clone()), None, None),
+            OtherSide::There(_, agent, target) => (target.clone(), Some(agent.clone()), None),
+            OtherSide::Outside(call) => (None, None, Some(call.granted.clone())),
         };
-        move |facts| match (&target, &agent) {
-            (Some(target), None) => Self::admit(facts, (&unit, own), target, port).is_ok(),
-            (Some(target), Some(agent)) => facts.agent_of(target) == Some(agent),
-            (None, _) => true,
+        move |facts| match (&target, &agent, &granted) {
+            (Some(target), None, _) => Self::admit(facts, (&unit, own), target, port).is_ok(),
+            (Some(target), Some(agent), _) => facts.agent_of(target) == Some(agent),
+            (None, _, Some(granted)) => granted.is_admitted(facts.egress(unit.application())),
+            (None, _, None) => true,
         }
     }
 
-    /// Opens a connection to the first unit that is meant, may be reached and answers. Units on this host come first.
+    /// Opens a connection to the first unit that is meant, may be reached and answers. Units on this host come first. A call
+    /// that means no unit goes outside, if that is granted.
     async fn open(
         &self,
         asking: &UnitName,
-        DialOrder { host, port }: &DialOrder,
+        order: &DialOrder,
     ) -> Result<(OtherSide, Place<ConnectionEnd>), CallRefused> {
+        let DialOrder { host, port } = order;
         let place = self.connections.take(ConnectionEnd::From(asking.clone())).ok_or(CallRefused::TooMany)?;
         let meaning = {
             let facts = self.facts.borrow();
             facts.meant((&self.agent.name, asking), host, *port, &self.agent.addresses, &self.streams)
         };
         let mut refused = CallRefused::Unknown;
-        if !meaning.here.is_empty() {
+        let means_here = !meaning.here.is_empty();
+        if means_here {
             match self.open_here((asking, self.own_address()), meaning.here, *port).await {
                 Ok(opened) => return Ok((OtherSide::Here(opened), place)),
                 Err(refusal) => refused = refusal,
@@ -142,6 +174,10 @@ impl Neighbours {
         if let Some(address) = meaning.address {
             there.extend(self.agents_at(address).await.into_iter().map(|agent| (agent, None)));
         }
+        if !means_here && there.is_empty() {
+            let opened = self.open_outside(asking, order).await?;
+            return Ok((OtherSide::Outside(Box::new(opened)), place));
+        }
         for (agent, unit) in there.into_iter().take(MAX_TRIED) {
             match self.open_there(asking, &agent, unit.as_ref(), *port).await {
                 Ok(opened) => return Ok((OtherSide::There(Box::new(opened), agent, unit), place)),
@@ -149,6 +185,31 @@ impl Neighbours {
             }
         }
         Err(refused)
+    }
+
+    /// Opens a connection to a host outside, if that is granted.
+    async fn open_outside(&self, asking: &UnitName, order: &DialOrder) -> Result<OpenedEgress, CallRefused> {
+        let grants = self.facts.borrow().egress(asking.application()).clone();
+        let Some(egress) = self.agent.egress.as_ref().filter(|_| !grants.is_empty()) else {
+            return Err(CallRefused::Unknown);
+        };
+        let agents = self.agents_elsewhere().await;
+        let call = EgressCall { model: self.model, unit: asking, grants: &grants, agents, order };
+        Ok(egress.open(call).await?)
+    }
+
+    /// Returns the addresses on which other agents take connections of agents, as far as they are known.
+    async fn agents_elsewhere(&self) -> BTreeSet<(IpAddr, u16)> {
+        if self.agent.peers.is_none() {
+            return BTreeSet::new();
+        }
+        let ways = self.ways.recent().await;
+        let mut known = BTreeSet::new();
+        for AgentPlace { addresses, port, .. } in ways.values() {
+            let addresses = addresses.iter().filter_map(|text| text.parse::<IpAddr>().ok());
+            known.extend(port.iter().flat_map(|port| addresses.clone().map(|at| (at.to_canonical(), *port))));
+        }
+        known
     }
 
     /// Returns the other agents whose host has an address.

@@ -29,6 +29,7 @@ use super::*;
 use crate::keeper::{controller::ControllerError, peers::AskWays, tests::fake::frame};
 
 mod hosts;
+mod outside;
 
 /// The time for what happens at once on a machine that is not busy.
 const SOON: Duration = Duration::from_secs(30);
@@ -113,6 +114,7 @@ impl Stage {
             name: "host".parse().unwrap(),
             addresses: vec![HOST.parse().unwrap()],
             peers: None,
+            egress: None,
         };
         Self::of(agent, "db/0", Arc::default(), puts)
     }

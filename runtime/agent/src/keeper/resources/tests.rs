@@ -99,6 +99,7 @@ fn frame(from: Option<u64>, contents: &[&str]) -> FrameLine {
         leader_settings_version: 0,
         update_status_interval: None,
         status: None,
+        workload_egress: None,
         exposed: false,
         budgets: Default::default(),
         workload_limits: Default::default(),

@@ -3,22 +3,20 @@
 use std::{
     io,
     net::SocketAddrV4,
-    os::{fd::AsFd as _, unix::net::UnixStream as Started},
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
-use periapt_helper::send_beside;
-use periapt_host_api::pod::{DialOrder, OPENED};
+use periapt_host_api::pod::DialOrder;
 use rustix::net::sockopt::ip_original_dst;
 use tokio::{
-    io::{AsyncReadExt as _, Interest, copy_bidirectional},
+    io::copy_bidirectional,
     net::{TcpListener, TcpStream, UnixStream},
     sync::Semaphore,
-    time::{sleep, timeout},
+    time::sleep,
 };
 
-use super::names::HostNames;
+use super::{keeper::ask, names::HostNames};
 
 /// The connections at a time. The keeper has as many for one unit; further ones wait.
 const MAX_CONNECTIONS: usize = 64;
@@ -56,7 +54,7 @@ pub(super) async fn take(listener: TcpListener, names: &Arc<Mutex<HostNames>>, c
 async fn lead(mut stream: TcpStream, names: &Mutex<HostNames>, calls: &UnixStream) -> io::Result<()> {
     let led = async {
         let order = target(ip_original_dst(&stream)?, names)?;
-        let mut other = ask(&order, calls).await?;
+        let mut other = ask(&order, calls, ANSWERS_WITHIN).await?;
         copy_bidirectional(&mut stream, &mut other).await.map(|_| ())
     };
     let led = led.await;
@@ -74,23 +72,4 @@ fn target(address: SocketAddrV4, names: &Mutex<HostNames>) -> io::Result<DialOrd
     let names = names.lock().unwrap_or_else(PoisonError::into_inner);
     let host = names.host(*address.ip()).ok_or_else(|| io::Error::other("no name has the address"))?;
     Ok(DialOrder { host, port: address.port() })
-}
-
-/// Asks the keeper for a connection.
-async fn ask(order: &DialOrder, calls: &UnixStream) -> io::Result<UnixStream> {
-    let (ours, theirs) = Started::pair()?;
-    ours.set_nonblocking(true)?;
-    let mut ours = UnixStream::from_std(ours)?;
-    let mut line = serde_json::to_vec(order)?;
-    line.push(b'\n');
-    let send = || send_beside(calls, &line, theirs.as_fd());
-    // As few bytes are sent wholly or not at all.
-    if calls.async_io(Interest::WRITABLE, send).await? != line.len() {
-        return Err(io::ErrorKind::WriteZero.into());
-    }
-    drop(theirs);
-    match timeout(ANSWERS_WITHIN, ours.read_u8()).await.unwrap_or_else(|late| Err(late.into()))? {
-        OPENED => Ok(ours),
-        _ => Err(io::ErrorKind::ConnectionRefused.into()),
-    }
 }

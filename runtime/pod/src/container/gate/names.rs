@@ -1,14 +1,23 @@
-//! Names of units, as workloads look them up: each gets an address by which the gate knows it again. Whether there is such a
-//! unit is for the keeper to say, when a connection to it comes.
+//! Names of units and of hosts outside, as workloads look them up: each gets an address by which the gate knows it again.
+//! Whether there is such a unit is for the keeper to say, when a connection to it comes. Whether a host outside is granted by
+//! its name, the keeper is asked at once; no address of it is looked up before a connection comes.
 
 use std::{
     collections::BTreeMap,
+    io,
     net::Ipv4Addr,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
-use tokio::{net::UdpSocket, time::sleep};
+use periapt_host_api::pod::{DialOrder, NAME_ASKED};
+use tokio::{
+    net::{UdpSocket, UnixStream},
+    sync::Semaphore,
+    time::sleep,
+};
+
+use super::keeper::ask;
 
 /// The network of the addresses of names, and the first one. Those before it are the name server's.
 const NETWORK: u32 = u32::from_be_bytes([198, 18, 0, 0]);
@@ -29,6 +38,12 @@ const MAX_NAME: usize = 253;
 
 /// The seconds for which an answer may be kept. A name keeps its address.
 const KEPT: u32 = 60;
+
+/// The names about which the keeper is asked at a time. Further questions get no answer, and come again.
+const MAX_ASKED: usize = 16;
+
+/// The time for the keeper to say whether a name is granted: somewhat less than those who ask wait.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(4);
 
 /// The kinds and the class of records.
 const ADDRESS: u16 = 1;
@@ -75,8 +90,31 @@ impl HostNames {
     }
 }
 
-/// Answers questions for as long as it runs.
-pub(super) async fn answer(socket: UdpSocket, names: &Arc<Mutex<HostNames>>) {
+/// A question for a name.
+#[derive(Debug)]
+struct Question {
+    id: [u8; 2],
+    /// The bits of the kind of question, and whether others may be asked.
+    flags: u8,
+    name: String,
+    kind: u16,
+    class: u16,
+    /// The question as it came.
+    bytes: Vec<u8>,
+}
+
+/// The knowledge about a host outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outside {
+    Granted,
+    Refused,
+    /// The keeper does not answer.
+    Unknown,
+}
+
+/// Answers questions for as long as it runs. Calls go to the keeper.
+pub(super) async fn answer(socket: UdpSocket, names: &Arc<Mutex<HostNames>>, calls: &Arc<UnixStream>) {
+    let (socket, asked) = (Arc::new(socket), Arc::new(Semaphore::new(MAX_ASKED)));
     let mut buffer = vec![0; MAX_QUESTION];
     loop {
         let (length, from) = match socket.recv_from(&mut buffer).await {
@@ -87,54 +125,104 @@ pub(super) async fn answer(socket: UdpSocket, names: &Arc<Mutex<HostNames>>) {
                 continue;
             }
         };
-        let question = buffer.get(..length).unwrap_or_default();
-        let answered = {
-            let mut names = names.lock().unwrap_or_else(PoisonError::into_inner);
-            answer_to(question, &mut names)
-        };
-        if let Some(answered) = answered {
+        let Some(question) = Question::read(buffer.get(..length).unwrap_or_default()) else { continue };
+        let (socket, names) = (Arc::clone(&socket), Arc::clone(names));
+        let answered = move |question: &Question, outside| {
+            let answered = {
+                let mut names = names.lock().unwrap_or_else(PoisonError::into_inner);
+                question.answer(&mut names, outside)
+            };
             let _ = socket.try_send_to(&answered, from);
+        };
+        if !question.may_be_outside() {
+            answered(&question, Outside::Refused);
+            continue;
+        }
+        let Ok(permit) = Arc::clone(&asked).try_acquire_owned() else { continue };
+        let calls = Arc::clone(calls);
+        tokio::spawn(async move {
+            answered(&question, is_granted(&question.name, &calls).await);
+            drop(permit);
+        });
+    }
+}
+
+/// Asks the keeper about a name.
+async fn is_granted(name: &str, calls: &UnixStream) -> Outside {
+    let order = DialOrder { host: name.to_owned(), port: NAME_ASKED };
+    match ask(&order, calls, ANSWERS_WITHIN).await {
+        Ok(_) => Outside::Granted,
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Outside::Refused,
+        Err(error) => {
+            tracing::debug!("the keeper does not say whether a name is granted: {error}");
+            Outside::Unknown
         }
     }
 }
 
-/// Returns the answer to a question; none to what is no question.
-fn answer_to(message: &[u8], names: &mut HostNames) -> Option<Vec<u8>> {
-    let (header, rest) = message.split_first_chunk::<12>()?;
-    let [id, id_2, flags, _, 0, 1, ..] = *header else { return None };
-    let (is_answer, operation, wants_recursion) = (flags & 0x80 != 0, flags & 0x78, flags & 1);
-    if is_answer {
-        return None;
+impl Question {
+    /// Reads a message; none if it is no question.
+    fn read(message: &[u8]) -> Option<Self> {
+        let (header, rest) = message.split_first_chunk::<12>()?;
+        let [id, id_2, flags, _, 0, 1, ..] = *header else { return None };
+        let is_answer = flags & 0x80 != 0;
+        if is_answer {
+            return None;
+        }
+        let (name, length) = read_name(rest)?;
+        let (&[kind, kind_2, class, class_2], _) = rest.get(length..)?.split_first_chunk::<4>()?;
+        let (kind, class) = (u16::from_be_bytes([kind, kind_2]), u16::from_be_bytes([class, class_2]));
+        let bytes = rest.get(..length + 4)?.to_vec();
+        Some(Self { id: [id, id_2], flags, name, kind, class, bytes })
     }
-    let (name, question) = read_name(rest)?;
-    let (&[kind, kind_2, class, class_2], _) = rest.get(question..)?.split_first_chunk::<4>()?;
-    let (kind, class) = (u16::from_be_bytes([kind, kind_2]), u16::from_be_bytes([class, class_2]));
-    let question = rest.get(..question + 4)?;
-    let (code, address) = if operation != 0 {
-        (NOT_DONE, None)
-    } else if class != INTERNET || !is_of_unit(&name) {
-        (UNKNOWN, None)
-    } else if kind != ADDRESS {
-        // A unit has an address of version 4 alone.
-        (DONE, None)
-    } else {
-        let address = names.address(&name);
-        (if address.is_some() { DONE } else { FAILED }, address)
-    };
-    let authoritative = 0x80 | 0x04 | operation | wants_recursion;
-    let answers = u8::from(address.is_some());
-    let mut answer = vec![id, id_2, authoritative, 0x80 | code, 0, 1, 0, answers, 0, 0, 0, 0];
-    answer.extend(question);
-    if let Some(address) = address {
-        // The name is that of the question, after the header.
-        answer.extend([0xc0, 12]);
-        answer.extend(ADDRESS.to_be_bytes());
-        answer.extend(INTERNET.to_be_bytes());
-        answer.extend(KEPT.to_be_bytes());
-        answer.extend([0, 4]);
-        answer.extend(address.octets());
+
+    fn operation(&self) -> u8 {
+        self.flags & 0x78
     }
-    Some(answer)
+
+    /// Returns true if the keeper must be asked for an answer.
+    fn may_be_outside(&self) -> bool {
+        self.operation() == 0
+            && self.class == INTERNET
+            && !is_of_unit(&self.name)
+            && is_of_host_outside(&self.name)
+    }
+
+    /// Returns the answer. `outside` counts for names that no unit has.
+    fn answer(&self, names: &mut HostNames, outside: Outside) -> Vec<u8> {
+        let (code, address) = if self.operation() != 0 {
+            (NOT_DONE, None)
+        } else if self.class != INTERNET {
+            (UNKNOWN, None)
+        } else {
+            match outside {
+                Outside::Unknown => (FAILED, None),
+                Outside::Refused if !is_of_unit(&self.name) => (UNKNOWN, None),
+                // There are addresses of version 4 alone.
+                _ if self.kind != ADDRESS => (DONE, None),
+                _ => {
+                    let address = names.address(&self.name);
+                    (if address.is_some() { DONE } else { FAILED }, address)
+                }
+            }
+        };
+        let wants_recursion = self.flags & 1;
+        let authoritative = 0x80 | 0x04 | self.operation() | wants_recursion;
+        let [id, id_2] = self.id;
+        let answers = u8::from(address.is_some());
+        let mut answer = vec![id, id_2, authoritative, 0x80 | code, 0, 1, 0, answers, 0, 0, 0, 0];
+        answer.extend(&self.bytes);
+        if let Some(address) = address {
+            // The name is that of the question, after the header.
+            answer.extend([0xc0, 12]);
+            answer.extend(ADDRESS.to_be_bytes());
+            answer.extend(INTERNET.to_be_bytes());
+            answer.extend(KEPT.to_be_bytes());
+            answer.extend([0, 4]);
+            answer.extend(address.octets());
+        }
+        answer
+    }
 }
 
 /// Reads a name in the form of questions, in lower case and without a dot at its end. Returns it with its length there.
@@ -182,9 +270,26 @@ fn is_of_unit(name: &str) -> bool {
     is_service && labels.iter().all(is_label)
 }
 
+/// Returns true for the names that hosts outside may have: with a domain, whose last part is no number.
+fn is_of_host_outside(name: &str) -> bool {
+    let last = name.rsplit_once('.').map(|(_, last)| last);
+    let is_domain = last.is_some_and(|last| last.starts_with(|c: char| c.is_ascii_alphabetic()));
+    is_domain && last != Some("localhost") && !name.contains('?')
+}
+
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+
+    use periapt_helper::DescriptorLines;
+    use periapt_host_api::pod::{OPENED, REFUSED};
+    use tokio::io::Interest;
+
     use super::*;
+
+    fn answer_to(message: &[u8], names: &mut HostNames) -> Option<Vec<u8>> {
+        Question::read(message).map(|question| question.answer(names, Outside::Refused))
+    }
 
     fn question(name: &str, kind: u16) -> Vec<u8> {
         let mut message = vec![7, 8, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0];
@@ -243,6 +348,65 @@ mod tests {
         assert_eq!(names.names.len(), MAX_NAMES);
         assert_eq!(asked(&mut names, "one-more", ADDRESS), (FAILED, None));
         assert_eq!(asked(&mut names, "app-1", ADDRESS).0, DONE);
+    }
+
+    #[test]
+    fn a_granted_name_has_an_address_and_others_are_unknown() {
+        let mut names = HostNames::default();
+        let asked = |names: &mut HostNames, kind, outside| {
+            let question = Question::read(&question("API.example.com", kind)).unwrap();
+            assert!(question.may_be_outside());
+            let answer = question.answer(names, outside);
+            (answer[3] & 0xf, answer[7])
+        };
+        assert_eq!(asked(&mut names, ADDRESS, Outside::Refused), (UNKNOWN, 0));
+        assert_eq!(asked(&mut names, ADDRESS, Outside::Unknown), (FAILED, 0), "it is asked for again");
+        assert_eq!(asked(&mut names, 28, Outside::Granted), (DONE, 0));
+        assert!(names.names.is_empty());
+        assert_eq!(asked(&mut names, ADDRESS, Outside::Granted), (DONE, 1));
+        assert_eq!(names.names, ["api.example.com"]);
+        for name in ["db-0", "db", "db.lab.svc", "db-0.db-endpoints", "a.localhost", "host.1", "d b.com", ""]
+        {
+            assert!(!Question::read(&question(name, ADDRESS)).unwrap().may_be_outside(), "{name}");
+        }
+    }
+
+    #[tokio::test]
+    async fn the_keeper_is_asked_about_names_outside_and_about_no_others() {
+        let names = Arc::<Mutex<HostNames>>::default();
+        let gate = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let at = gate.local_addr().unwrap();
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let answering = Arc::clone(&names);
+        tokio::spawn(async move { answer(gate, &answering, &Arc::new(ours)).await });
+        let keeper = tokio::spawn(async move {
+            let mut lines = DescriptorLines::new(4 << 10);
+            let mut asked = Vec::new();
+            while asked.len() < 2 {
+                theirs.async_io(Interest::READABLE, || lines.receive(&theirs)).await.unwrap();
+                while let Some(line) = lines.line().unwrap() {
+                    let order: DialOrder = serde_json::from_slice(&line).unwrap();
+                    let stream = std::os::unix::net::UnixStream::from(lines.descriptor().unwrap());
+                    let word = if order.host == "api.example.com" { OPENED } else { REFUSED };
+                    (&stream).write_all(&[word]).unwrap();
+                    asked.push((order.host, order.port));
+                }
+            }
+            asked
+        });
+        let workload = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let mut codes = Vec::new();
+        for name in ["db-0", "www.example.com", "api.example.com"] {
+            workload.send_to(&question(name, ADDRESS), at).await.unwrap();
+            let mut buffer = [0; MAX_QUESTION];
+            let received = tokio::time::timeout(Duration::from_secs(30), workload.recv(&mut buffer));
+            received.await.unwrap().unwrap();
+            codes.push(buffer[3] & 0xf);
+        }
+        assert_eq!(codes, [DONE, UNKNOWN, DONE]);
+        let expected = ["www.example.com", "api.example.com"].map(|name| (name.to_owned(), NAME_ASKED));
+        assert_eq!(keeper.await.unwrap(), expected);
+        assert_eq!(names.lock().unwrap().names, ["db-0", "api.example.com"]);
     }
 
     #[test]

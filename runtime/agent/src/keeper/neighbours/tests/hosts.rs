@@ -60,6 +60,7 @@ impl Host {
             name: name.parse().unwrap(),
             addresses: vec![address],
             peers: Some(Arc::clone(&peers)),
+            egress: None,
         };
         let ways = Arc::<ToldWays>::default();
         let stage = Stage::of(agent, &format!("{name}/0"), Arc::clone(&ways), puts);
