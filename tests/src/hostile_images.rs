@@ -104,13 +104,20 @@ fn hostile_sizes() -> Vec<HostileImage> {
     ]
 }
 
+/// Replaces a part of an image's configuration.
+fn set(configuration: &mut Value, part: &str, value: Value) {
+    if let Some(place) = configuration.pointer_mut(part) {
+        *place = value;
+    }
+}
+
 /// Returns images whose parts do not belong together.
 fn hostile_documents() -> Vec<HostileImage> {
     let honest = || image(&[layer(&[file("a", "x")])]);
     let mut other = honest();
-    other.configuration["rootfs"]["diff_ids"] = json!([format!("sha256:{}", "0".repeat(64))]);
+    set(&mut other.configuration, "/rootfs/diff_ids", json!([format!("sha256:{}", "0".repeat(64))]));
     let mut foreign = honest();
-    foreign.configuration["architecture"] = json!("riscv64");
+    set(&mut foreign.configuration, "/architecture", json!("riscv64"));
     let made = honest();
     let manifest = made.manifest();
     let digest = manifest.pointer("/layers/0/digest").and_then(Value::as_str).unwrap_or_default();

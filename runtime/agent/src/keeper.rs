@@ -265,8 +265,17 @@ impl AgentService {
     /// unless another program takes them over.
     pub async fn run(self, cancel: CancellationToken) -> Result<(), AgentError> {
         let directories = Arc::clone(&self.directories);
+        let programs = self.options.programs.clone();
         let firewall = Firewall::new(&self.options, self.register.peer_port, &self.directories)?;
-        let ended = self.serve(firewall.clone(), cancel).await;
+        process::keep_descriptors();
+        process::allow_many_descriptors();
+        let holding = workloads::holding(&self.options, &self.directories).await;
+        let ended = self.serve(firewall.clone(), holding.clone(), cancel).await;
+        // The program that tries this one takes them over again, or ends them.
+        if programs.is_some_and(|programs| programs.running().trial) {
+            holding.holder.leave();
+        }
+        holding.end().await;
         if let (Some(firewall), Err(AgentError::Identity(IdentityError::Removed(_)))) = (firewall, &ended) {
             firewall.remove(&directories).await;
         }
@@ -276,22 +285,9 @@ impl AgentService {
     async fn serve(
         self,
         firewall: Option<Arc<Firewall>>,
+        holding: Holding,
         cancel: CancellationToken,
     ) -> Result<(), AgentError> {
-        process::keep_descriptors();
-        process::allow_many_descriptors();
-        let holding = workloads::holding(&self.options, &self.directories).await;
-        let programs = self.options.programs.clone();
-        let ended = self.serve(cancel, holding.clone()).await;
-        // The program that tries this one takes them over again, or ends them.
-        if programs.is_some_and(|programs| programs.running().trial) {
-            holding.holder.leave();
-        }
-        holding.end().await;
-        ended
-    }
-
-    async fn serve(self, cancel: CancellationToken, holding: Holding) -> Result<(), AgentError> {
         process::forbid_core_dumps();
         process::give_large_allocations_back();
         tell_of_gaps();

@@ -75,7 +75,7 @@ impl Neighbours {
         // That of a unit on another host is counted there.
         let target = match &other {
             OtherSide::Here(call) => Some(self.streams.traffic(&call.target)),
-            OtherSide::There(..) => None,
+            OtherSide::There(..) | OtherSide::Outside(_) => None,
         };
         for unit in [Some(&caller), target.as_ref()].into_iter().flatten() {
             unit.connected();
