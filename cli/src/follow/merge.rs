@@ -54,7 +54,7 @@ pub(crate) enum StreamEnd {
     Never,
 }
 
-/// What happens next in one of the streams, named by its index.
+/// The next event of one of the streams, named by its index.
 #[derive(Debug)]
 pub(crate) enum Merged<T> {
     /// The next line.

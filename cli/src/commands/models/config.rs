@@ -148,6 +148,7 @@ mod tests {
              storage-default-max-size     default     16G\n\
              update-status-hook-interval  default     5m\n\
              workload-cpu-limit           default     0\n\
+             workload-egress              default\n\
              workload-memory-limit        default     1G\n\
              workload-memory-quota        default     unlimited\n\
              workload-process-limit       default     1024\n\

@@ -128,7 +128,9 @@ async fn a_controller_that_is_cut_off_from_the_log_deletes_no_blob() {
     assert_eq!(stored(&set.blobs("two")), 1, "it may be registered meanwhile");
     two.reconnect();
     set.settled(&[&one, &two]).await;
-    assert_eq!(stored(&set.blobs("two")), 1);
+    // The leading controller may have forgotten what no model uses, which the other one deletes once it sees that.
+    let is_known = one.client.has_resource(&content).await.unwrap();
+    assert!(stored(&set.blobs("two")) == 1 || !is_known, "it is registered");
     one.stop().await;
     two.stop().await;
 }

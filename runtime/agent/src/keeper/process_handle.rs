@@ -1,4 +1,4 @@
-//! A process by its descriptor, whoever started it: an earlier keeper may have.
+//! A process by its descriptor, of this keeper or an earlier one.
 
 use std::{
     fs, io,

@@ -30,7 +30,7 @@ struct Shared {
     seen: Mutex<Seen>,
 }
 
-/// What a client has seen since the last look.
+/// The answers to a client since the last look.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Seen {
     /// The time of the last answer.

@@ -23,7 +23,7 @@ pub(super) struct KilledUnit {
     pub(super) container: &'static str,
     /// The words of its pod's command line.
     pub(super) driver: &'static str,
-    /// What the charm does, without notices.
+    /// The work of the charm, without notices.
     pub(super) script: String,
     pub(super) client: Client,
     /// The keys of the notices that were made.

@@ -28,7 +28,7 @@ pub(super) enum AnswerEnd {
     None,
 }
 
-/// What a client saw of an answer.
+/// The part of an answer that a client saw.
 #[derive(Debug)]
 pub(super) struct Seen {
     /// The status; none if there was no answer.
