@@ -167,7 +167,7 @@ async fn content_that_no_application_has_goes_after_a_while() {
     assert_eq!(files(&kept), 7, "it may be on its way to being attached, or be read");
     until("that what nobody has goes", || files(&kept) == 5, pass).await;
     assert_eq!(fetch(&agent, &model, &unit("stocked/0"), b"six").await.unwrap(), b"six");
-    assert_eq!(code_of(fetch(&agent, &model, &unit("stocked/0"), b"one").await), ErrorCode::NotFound);
+    assert_eq!(code_of(fetch(&agent, &model, &unit("stocked/0"), b"one").await), ErrorCode::PermissionDenied);
     assert!(fixture.client.has_resource(&Digest::of(b"two")).await.unwrap());
     assert!(!fixture.client.has_resource(&Digest::of(b"never attached")).await.unwrap());
 
