@@ -28,7 +28,7 @@ pub(super) struct KilledUnit {
     pub(super) client: Client,
     /// The keys of the notices that were made.
     pub(super) made: BTreeSet<String>,
-    /// Those that must be told: Pebble acknowledged them, and its pod has lived since.
+    /// The keys that the charm must be told of: Pebble acknowledged their notices, and its pod has lived since.
     pub(super) owed: BTreeSet<String>,
     /// The keys that the charm was told of, by the numbers of the commits.
     told: BTreeMap<u64, String>,

@@ -5,7 +5,7 @@
 //! - admitted, and the packet goes on: its sender may reach the port;
 //! - dropped.
 //!
-//! Of ICMP the table knows pings alone, if a unit has `icmp` open: errors and what finds neighbours always go on.
+//! The table drops no ICMP but pings, and these only if a unit has `icmp` open: errors and neighbour discovery go on.
 
 use std::net::IpAddr;
 

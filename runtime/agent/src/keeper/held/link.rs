@@ -141,7 +141,7 @@ pub(crate) fn open_holder(
 /// Connects to the holder of an agent's directory; none if there is none.
 ///
 /// # Errors
-/// Of the kind `InvalidData` if the holder, which was killed then, does not speak as this keeper does.
+/// The kind is `InvalidData` if the holder speaks another version than this keeper does. It was killed then.
 pub(crate) fn find_holder(root: &Path) -> io::Result<Option<(HolderLink, Vec<HeldItem>)>> {
     let directory = opened(root)?;
     let socket = match UnixStream::connect(path_in(&directory)) {

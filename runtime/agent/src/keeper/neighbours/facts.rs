@@ -40,7 +40,7 @@ struct Told {
     ports: BTreeMap<MachineId, BTreeMap<UnitName, Vec<OpenedPorts>>>,
     /// The destinations outside that the model grants to its workloads.
     egress: EgressGrants,
-    /// Those of applications that have some of their own.
+    /// The destinations that applications have of their own, in place of the model's.
     egress_of: BTreeMap<ApplicationName, EgressGrants>,
     /// The agents of units of the runner's applications and of related ones.
     agents: BTreeMap<UnitName, AgentName>,

@@ -34,9 +34,9 @@ pub(super) struct HeldPod {
 /// The pods of an earlier keeper.
 #[derive(Debug, Default)]
 pub(crate) struct HeldPods {
-    /// Those that were not taken yet.
+    /// The pods that this keeper has not taken yet.
     pods: Mutex<BTreeMap<(ModelUuid, PodId), HeldPod>>,
-    /// Those that nobody wanted. Their tokens are cancelled once they have ended.
+    /// The pods that nobody wanted. The token of each is cancelled once it has ended.
     ending: Mutex<BTreeMap<(ModelUuid, PodId), CancellationToken>>,
 }
 

@@ -1,6 +1,6 @@
 //! Names of units and of hosts outside, as workloads look them up: each gets an address by which the gate knows it again.
-//! Whether there is such a unit is for the keeper to say, when a connection to it comes. Whether a host outside is granted by
-//! its name, the keeper is asked at once; no address of it is looked up before a connection comes.
+//! The keeper says whether there is such a unit when a connection to it comes. The gate asks the keeper at once whether a host
+//! outside is granted by its name; the keeper looks up no address of it before a connection comes.
 
 use std::{
     collections::BTreeMap,
