@@ -20,6 +20,7 @@ use tokio::{
     time::timeout,
 };
 
+use super::places::{Place, Places};
 use crate::options::EgressOptions;
 
 mod controllers;
@@ -34,6 +35,9 @@ pub(crate) use way::{EgressWay, SystemWay};
 
 /// The most connections of an agent to hosts outside. Each takes two descriptors and at most 32 KiB of buffers.
 const MAX_CONNECTIONS: usize = 512;
+
+/// The most of them that one model has, so that others have room.
+const MAX_OF_ONE_MODEL: usize = 256;
 
 /// The most addresses of a name to which one call connects.
 const MAX_TRIED: usize = 3;
@@ -50,6 +54,7 @@ pub(crate) struct EgressHost {
     way: Arc<dyn EgressWay>,
     lookups: HostLookups,
     connections: Arc<Semaphore>,
+    of_models: Places<ModelUuid>,
 }
 
 /// A call of a workload to a host outside.
@@ -71,7 +76,7 @@ pub(crate) struct OpenedEgress {
     pub(crate) stream: TcpStream,
     /// The destination as it was granted.
     pub(crate) granted: GrantedEgress,
-    _place: OwnedSemaphorePermit,
+    _places: (Place<ModelUuid>, OwnedSemaphorePermit),
 }
 
 /// The destination of a connection, to be judged again when grants change.
@@ -112,7 +117,8 @@ impl EgressHost {
         way: Arc<dyn EgressWay>,
     ) -> Self {
         let (lookups, connections) = (HostLookups::default(), Arc::new(Semaphore::new(MAX_CONNECTIONS)));
-        Self { options, told, controllers, way, lookups, connections }
+        let of_models = Places::new(MAX_OF_ONE_MODEL);
+        Self { options, told, controllers, way, lookups, connections, of_models }
     }
 
     /// Returns true if workloads may ask for a name on some port.
@@ -140,6 +146,9 @@ impl EgressHost {
             }
             None => {}
         }
+        let of_model = self.of_models.take(call.model);
+        let of_model =
+            of_model.ok_or(EgressFailure::TooMany("the model has too many connections to hosts outside"))?;
         let place = Arc::clone(&self.connections).try_acquire_owned();
         let place = place
             .map_err(|_| EgressFailure::TooMany("the agent has too many connections to hosts outside"))?;
@@ -162,7 +171,7 @@ impl EgressHost {
             match timeout(CONNECTS_WITHIN, self.way.connect(SocketAddr::new(address, *port))).await {
                 Ok(Ok(stream)) => {
                     let granted = GrantedEgress { bars, name: name.map(str::to_owned), address, port: *port };
-                    return Ok(OpenedEgress { stream, granted, _place: place });
+                    return Ok(OpenedEgress { stream, granted, _places: (of_model, place) });
                 }
                 Ok(Err(error)) => failed = EgressFailure::Unreachable(error.to_string()),
                 Err(late) => failed = EgressFailure::Unreachable(late.to_string()),

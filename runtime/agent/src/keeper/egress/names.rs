@@ -16,6 +16,9 @@ use crate::keeper::places::Places;
 /// The lookups at a time. Each takes a thread until the resolver answers, even if nobody waits any more.
 const MAX_LOOKUPS: usize = 16;
 
+/// The lookups of one model at a time: one whose names have a slow server leaves the others room.
+const MAX_OF_ONE_MODEL: usize = 8;
+
 /// The lookups of one unit at a time.
 const MAX_OF_ONE_UNIT: usize = 4;
 
@@ -39,6 +42,7 @@ const MAX_ADDRESSES: usize = 16;
 pub(super) struct HostLookups {
     known: Arc<Mutex<BTreeMap<String, Known>>>,
     all: Arc<Semaphore>,
+    of_models: Places<ModelUuid>,
     of_each: Places<(ModelUuid, UnitName)>,
 }
 
@@ -52,7 +56,7 @@ struct Known {
 impl Default for HostLookups {
     fn default() -> Self {
         let (all, of_each) = (Arc::new(Semaphore::new(MAX_LOOKUPS)), Places::new(MAX_OF_ONE_UNIT));
-        Self { known: Arc::default(), all, of_each }
+        Self { known: Arc::default(), all, of_models: Places::new(MAX_OF_ONE_MODEL), of_each }
     }
 }
 
@@ -69,7 +73,8 @@ impl HostLookups {
             return Ok(known.addresses.clone());
         }
         let too_many = || EgressFailure::TooMany("too many names are looked up at a time");
-        let place = self.of_each.take((model, unit.clone())).ok_or_else(too_many)?;
+        let of_model = self.of_models.take(model).ok_or_else(too_many)?;
+        let of_unit = self.of_each.take((model, unit.clone())).ok_or_else(too_many)?;
         let answered = async {
             let permit = Arc::clone(&self.all).acquire_owned().await;
             let (way, known) = (Arc::clone(way), Arc::clone(&self.known));
@@ -80,7 +85,7 @@ impl HostLookups {
                 let addresses: Vec<_> = addresses.iter().map(IpAddr::to_canonical).collect();
                 keep(&mut known.lock(), name, addresses.clone());
                 // They are held for as long as the resolver takes.
-                drop((permit, place));
+                drop((permit, of_model, of_unit));
                 found.map(|_| addresses)
             });
             looked_up.await.map_err(std::io::Error::other).flatten()

@@ -49,6 +49,33 @@ async fn a_granted_name_leads_to_the_address_that_was_judged() {
 }
 
 #[tokio::test]
+async fn a_model_that_has_all_its_connections_leaves_others_room() {
+    let way = PlayedWay::of(&["198.51.100.1"]);
+    let server = way.server("203.0.113.7:443").await;
+    tokio::spawn(async move {
+        let mut taken = Vec::new();
+        while let Ok((stream, _)) = server.accept().await {
+            taken.push(stream);
+        }
+    });
+    let host = way.host(options(EgressReach::Public), &[]);
+    let mut opened = Vec::new();
+    for _ in 0..MAX_OF_ONE_MODEL {
+        opened.push(open(&host, "203.0.113.7", "203.0.113.7:443").await.unwrap());
+    }
+    let refused = open(&host, "203.0.113.7", "203.0.113.7:443").await;
+    assert!(matches!(refused, Err(EgressFailure::TooMany(_))));
+    let order = DialOrder { host: "203.0.113.7".to_owned(), port: 443 };
+    let (grants, unit) = ("203.0.113.7".parse().unwrap(), "app/0".parse().unwrap());
+    let other = ModelUuid(Uuid::from_u128(2));
+    let call =
+        EgressCall { model: other, unit: &unit, grants: &grants, agents: BTreeSet::new(), order: &order };
+    host.open(call).await.unwrap();
+    opened.pop();
+    open(&host, "203.0.113.7", "203.0.113.7:443").await.unwrap();
+}
+
+#[tokio::test]
 async fn what_is_not_granted_is_not_looked_up_and_not_connected_to() {
     let way = PlayedWay::of(&["198.51.100.1"]);
     way.name("node.example.com", &["198.51.100.2"]);
