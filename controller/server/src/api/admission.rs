@@ -75,7 +75,7 @@ async fn admitted_or_refused(
     mut request: Request,
     next: Next,
 ) -> Response {
-    let admitted = match admission.check(&params, &mut request) {
+    let admitted = match admission.check_strangers_twice(&params, &mut request).await {
         Ok(admitted) => admitted,
         Err(refusal) => {
             admission.note_refused(request, refusal.code);
@@ -126,14 +126,34 @@ impl Admission {
         identified
     }
 
-    /// Waits until this controller has applied what the caller saw at another one. Its session may be a part of that.
+    /// Waits until this controller has applied what a known caller saw at another one.
     async fn has_what_was_seen(&self, request: &mut Request) -> Result<(), Refusal> {
         let Some(seen) = seen::ahead(&self.durable, request.headers())? else { return Ok(()) };
-        let state = self.durable.state.clone();
         match self.identified(&self.durable.current().root, request) {
-            Ok(_) => seen::reached(state, seen).await,
-            Err(_) => seen::reached_for_stranger(&self.strangers, state, seen).await,
+            Ok(_) => seen::reached(self.durable.state.clone(), seen).await,
+            // What follows asks the log before it refuses the caller.
+            Err(_) => Ok(()),
         }
+    }
+
+    /// Checks a request as [`check`](Self::check) does, with what another controller may have given out a moment ago: a
+    /// session, a certificate, or what a request for anyone has in its body.
+    async fn check_strangers_twice(
+        &self,
+        params: &RawPathParams,
+        request: &mut Request,
+    ) -> Result<Option<Admitted>, Refusal> {
+        let checked = self.check(params, request);
+        let is_strange = match &checked {
+            Ok(Some(_)) => false,
+            Ok(None) => self.right_of(request)?.is_some(),
+            Err(refusal) => refusal.code == ErrorCode::NotLoggedIn && has_credentials(request),
+        };
+        if !is_strange || self.freshness.is_stale() {
+            return checked;
+        }
+        self.strangers.are_known_if_ever(&self.freshness).await?;
+        self.check(params, request)
     }
 
     /// Returns true if the answer to a request depends on the state. The routes by which controllers reach each other, and
@@ -199,6 +219,12 @@ impl fmt::Display for Route {
         let path = self.path.as_ref().map_or("", MatchedPath::as_str);
         write!(f, "{} {path}", self.method)
     }
+}
+
+/// Returns true if a request shows a token, or its connection a certificate.
+fn has_credentials(request: &Request) -> bool {
+    let peer = request.extensions().get::<Peer>();
+    request.headers().contains_key(header::AUTHORIZATION) || peer.is_some_and(Peer::has_certificate)
 }
 
 fn is_for_anyone(right: Right) -> bool {

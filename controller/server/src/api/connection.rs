@@ -48,6 +48,11 @@ impl Peer {
     pub(crate) fn ip(&self) -> IpAddr {
         self.address.map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |address| address.ip())
     }
+
+    /// Returns true if the connection shows the certificate of an agent.
+    pub(crate) fn has_certificate(&self) -> bool {
+        matches!(self.identity, ConnectionIdentity::Tls(Some(_)))
+    }
 }
 
 impl fmt::Display for Peer {

@@ -7,17 +7,17 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use periapt_host_api::{ErrorCode, Refusal, agent, api::WatchPosition};
 use tokio::sync::Semaphore;
 
-use crate::{published::Subscription, state::Durable};
+use crate::{published::Subscription, replication::Freshness, state::Durable};
 
 /// The longest wait for what a caller has seen elsewhere. A controller that is further behind is stale, and clients go on
 /// to the next one.
 const REACHED_WITHIN: Duration = Duration::from_secs(5);
 
-/// The most requests of callers without a valid session that wait at a time. A session may be so new that this controller
-/// does not know it yet; but a caller that is nobody must not keep many requests open.
+/// The most requests of callers with unknown credentials that wait at a time. Credentials may be so new that this
+/// controller does not know them yet; but a caller that is nobody must not keep many requests open.
 const WAITING_STRANGERS: usize = 64;
 
-/// The places of the requests that wait without a valid session. Cloning is cheap.
+/// The places of the requests that wait with unknown credentials. Cloning is cheap.
 #[derive(Clone)]
 pub(crate) struct Strangers(Arc<Semaphore>);
 
@@ -42,23 +42,23 @@ pub(super) fn ahead(durable: &Durable, request: &HeaderMap) -> Result<Option<Wat
     Ok(durable.state.is_behind(seen.store, seen.revision).then_some(seen))
 }
 
-/// Waits as [`reached`] does, for a caller that this controller does not know.
-///
-/// # Errors
-/// It takes too long, or too many wait already.
-pub(super) async fn reached_for_stranger(
-    strangers: &Strangers,
-    state: Subscription,
-    seen: WatchPosition,
-) -> Result<(), Refusal> {
-    let Ok(_place) = strangers.0.try_acquire() else {
-        let text = "this controller is behind the others, and too many callers without a session wait for it";
-        return Err(Refusal::new(ErrorCode::TryAgain, text));
-    };
-    // It is told no revision.
-    reached(state, seen)
-        .await
-        .map_err(|refusal| Refusal::new(refusal.code, "this controller is behind the others"))
+impl Strangers {
+    /// Waits until this controller has all that was in the log when the request came. After that, credentials that it
+    /// does not know are nobody's: another controller may have given them out a moment ago.
+    ///
+    /// # Errors
+    /// It takes too long, or too many wait already. Nobody is told a revision.
+    pub(super) async fn are_known_if_ever(&self, freshness: &Freshness) -> Result<(), Refusal> {
+        let again = |text: &str| Refusal::new(ErrorCode::TryAgain, text);
+        let Ok(_place) = self.0.try_acquire() else {
+            return Err(again(
+                "this controller does not know the request's credentials, and too many callers wait until it has asked \
+                 the others",
+            ));
+        };
+        let caught_up = tokio::time::timeout(REACHED_WITHIN, freshness.caught_up()).await;
+        caught_up.map_err(|_| again("this controller is behind the others"))
+    }
 }
 
 /// Waits until this controller has applied what its caller has seen at another one: an older view would take that back.
@@ -77,9 +77,10 @@ pub(super) async fn reached(mut state: Subscription, seen: WatchPosition) -> Res
 }
 
 /// Says in an answer how new the state is that it shows, if the next request may go to another controller. A caller that
-/// is nobody is told nothing.
+/// is nobody is told nothing, and neither is one that asks again, as it may be nobody.
 pub(super) fn tell(durable: &Durable, answer: &mut Response) {
-    if !durable.state.is_of_several() || answer.status() == StatusCode::UNAUTHORIZED {
+    let is_for_nobody = matches!(answer.status(), StatusCode::UNAUTHORIZED | StatusCode::SERVICE_UNAVAILABLE);
+    if !durable.state.is_of_several() || is_for_nobody {
         return;
     }
     let now = durable.current();

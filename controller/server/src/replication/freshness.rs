@@ -20,34 +20,45 @@ pub(crate) const MAX_AGE: Duration = Duration::from_secs(5);
 /// The interval of questions to the log, and the longest wait for an answer.
 const ASK_EVERY: Duration = Duration::from_secs(1);
 
+/// The pause before a question that somebody waits for: the log has to answer no more of them, whoever waits.
+const ASK_SOON: Duration = Duration::from_millis(20);
+
 // Another controller leads before this one refuses, so that there is one to go to; and a lost answer is no reason.
 const _: () = assert!(LEADERSHIP_TTL.as_millis() < MAX_AGE.as_millis());
 const _: () = assert!(4 * ASK_EVERY.as_millis() < MAX_AGE.as_millis());
 
 /// The age of what this controller shows. Cloning is cheap.
 #[derive(Debug, Clone)]
-pub(crate) struct Freshness {
-    /// The last moment of which all entries are known to be applied; none for a controller without a log.
-    confirmed: Option<Arc<watch::Sender<Confirmed>>>,
+pub(crate) struct Freshness(Option<Arc<Known>>);
+
+/// The freshness of one of several controllers.
+#[derive(Debug)]
+struct Known {
+    /// The last moment of which all entries are known to be applied.
+    confirmed: watch::Sender<Instant>,
+    /// The last moment that somebody waits to see confirmed.
+    awaited: watch::Sender<Instant>,
+    /// True while the age is above the bound, as far as the part that asks the log has noticed.
+    is_stale: watch::Sender<bool>,
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Confirmed {
-    at: Instant,
-    /// True while the age is above the bound, as far as the part that asks the log has noticed.
-    is_stale: bool,
+impl Known {
+    fn is_awaited(&self) -> bool {
+        *self.awaited.borrow() > *self.confirmed.borrow()
+    }
 }
 
 impl Freshness {
     /// The freshness of a controller without a log, which shows its own state.
     pub(crate) fn of_one() -> Self {
-        Self { confirmed: None }
+        Self(None)
     }
 
     /// The freshness of one of several controllers. It counts from now.
     pub(crate) fn of_several() -> Self {
-        let confirmed = Confirmed { at: Instant::now(), is_stale: false };
-        Self { confirmed: Some(Arc::new(watch::Sender::new(confirmed))) }
+        let now = Instant::now();
+        let (confirmed, awaited) = (watch::Sender::new(now), watch::Sender::new(now));
+        Self(Some(Arc::new(Known { confirmed, awaited, is_stale: watch::Sender::new(false) })))
     }
 
     /// Returns true if what this controller shows may be older than the bound.
@@ -57,7 +68,7 @@ impl Freshness {
     }
 
     fn age(&self) -> Option<Duration> {
-        self.confirmed.as_ref().map(|confirmed| confirmed.borrow().at.elapsed())
+        self.0.as_ref().map(|known| known.confirmed.borrow().elapsed())
     }
 
     /// Refuses what an old state would answer.
@@ -78,15 +89,27 @@ impl Freshness {
 
     /// Waits until this controller is stale; for ever if it shares no log.
     pub(crate) async fn lost(self) {
-        let Some(confirmed) = self.confirmed else { return std::future::pending().await };
+        let Some(known) = self.0 else { return std::future::pending().await };
         // The sender is held here.
-        let _ = confirmed.subscribe().wait_for(|confirmed| confirmed.is_stale).await;
+        let _ = known.is_stale.subscribe().wait_for(|is_stale| *is_stale).await;
+    }
+
+    /// Waits until this controller has applied all that was in the log when the wait began. Whoever waits at the same time
+    /// shares a question to the log.
+    pub(crate) async fn caught_up(&self) {
+        let Some(known) = &self.0 else { return };
+        let since = Instant::now();
+        let mut confirmed = known.confirmed.subscribe();
+        known.awaited.send_replace(since);
+        // The sender is held here.
+        let _ = confirmed.wait_for(|at| *at >= since).await;
     }
 
     /// Asks the log at intervals for its end, until the controller stops: all that was in the log at that moment is shown
     /// once this controller has applied as much.
     pub(crate) async fn keep(self, log: Arc<dyn Log>, state: Subscription, stop: CancellationToken) {
-        let Some(confirmed) = self.confirmed.clone() else { return };
+        let Some(known) = self.0.clone() else { return };
+        let mut awaited = known.awaited.subscribe();
         // The moment of the last answer, and the end of the log then, which is not reached yet.
         let mut waiting: Option<(Instant, Revision)> = None;
         while !stop.is_cancelled() {
@@ -99,29 +122,35 @@ impl Freshness {
                 }
             }
             let reached = waiting.take_if(|(_, end)| state.current().revision() >= *end);
-            self.note(&confirmed, reached.map(|(asked, _)| asked));
+            self.note(&known, reached.map(|(asked, _)| asked));
+            let pause = if waiting.is_none() && known.is_awaited() { ASK_SOON } else { ASK_EVERY };
+            let asked_for = async {
+                // The sender is held here.
+                let _ = awaited.changed().await;
+                sleep(ASK_SOON).await;
+            };
             tokio::select! {
                 () = stop.cancelled() => {}
-                () = sleep(ASK_EVERY) => {}
+                () = sleep(pause) => {}
+                () = asked_for => {}
                 // An entry that is on its way needs no whole interval.
                 () = reach(state.clone(), waiting.map(|(_, end)| end)) => {}
             }
         }
     }
 
-    fn note(&self, confirmed: &watch::Sender<Confirmed>, fresh_at: Option<Instant>) {
-        let was_stale = confirmed.borrow().is_stale;
-        confirmed.send_if_modified(|known| {
-            known.at = fresh_at.unwrap_or(known.at);
-            known.is_stale = known.at.elapsed() > MAX_AGE;
-            known.is_stale != was_stale
-        });
-        match (was_stale, self.is_stale()) {
-            (false, true) => {
+    fn note(&self, known: &Known, fresh_at: Option<Instant>) {
+        if let Some(at) = fresh_at {
+            known.confirmed.send_replace(at);
+        }
+        let is_stale = self.is_stale();
+        let has_changed = known.is_stale.send_if_modified(|was| std::mem::replace(was, is_stale) != is_stale);
+        match (has_changed, is_stale) {
+            (true, true) => {
                 tracing::error!("not up to date with the log: nothing is shown until this controller is")
             }
             (true, false) => tracing::info!("up to date with the log again"),
-            _ => {}
+            (false, _) => {}
         }
     }
 }

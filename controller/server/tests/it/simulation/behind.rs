@@ -4,7 +4,14 @@ use std::{sync::Arc, time::Duration};
 
 use futures_util::StreamExt as _;
 use periapt_client::{Client, Identity, Options, Seen};
-use periapt_host_api::{AgentName, ErrorCode, ModelName, api::WatchPosition, command::ControllerCommand};
+use periapt_host_api::{
+    AgentName, ErrorCode, ModelName,
+    access::ModelAccess,
+    api::WatchPosition,
+    command::ControllerCommand,
+    token::{Token, TokenKind},
+    user::{NewApiToken, TokenScope},
+};
 
 use super::{
     agents::AGENTS,
@@ -111,6 +118,42 @@ fn a_controller_that_is_behind_waits_for_what_its_caller_saw_at_another_one() {
         assert_eq!(refused.refusal().unwrap().code, ErrorCode::TryAgain, "{refused}");
         assert!(refused.to_string().contains("behind the others"), "{refused}");
         world.heal().await;
+        world.stop().await;
+    });
+}
+
+#[test]
+fn a_token_that_was_just_made_is_known_to_a_controller_that_is_behind() {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+    runtime.block_on(async {
+        let world = Arc::new(World::new(&mut Chance::new(0)));
+        for host in &world.hosts {
+            world.start(host).await;
+        }
+        world.settled().await.unwrap();
+        // No client tells another one what it has seen.
+        let client = |host: usize, identity: Identity| {
+            let caller = world.network.caller(CALLERS[0]);
+            Client::new(Options::in_memory(caller, &[world.hosts[host].address], identity)).unwrap()
+        };
+        let stand_still =
+            |is_paused| world.hosts[2].set_log(LogWeather { is_paused, ..LogWeather::default() });
+        stand_still(true);
+        let scope = TokenScope { access: ModelAccess::Read, models: Vec::new() };
+        let new = NewApiToken { name: "ci".to_owned(), scope, lifetime_seconds: 600 };
+        let token = client(0, Identity::Local).make_token(&new).await.unwrap().token;
+        let waiting = tokio::spawn({
+            let client = client(2, Identity::Token(token));
+            async move { client.models().await }
+        });
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert!(!waiting.is_finished());
+        stand_still(false);
+        assert!(waiting.await.unwrap().unwrap().is_empty());
+
+        let nobody = client(2, Identity::Token(Token::new(TokenKind::Api, [7; 32])));
+        assert_eq!(nobody.models().await.unwrap_err().refusal().unwrap().code, ErrorCode::NotLoggedIn);
         world.stop().await;
     });
 }
