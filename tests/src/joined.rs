@@ -65,6 +65,7 @@ impl JoinedAgent {
             storage_limit: None,
             program: None,
             peer_port: None,
+            firewall_problem: None,
         }
     }
 }

@@ -274,7 +274,8 @@ pub(crate) fn machines(machines: &BTreeMap<String, MachineStatus>) -> Table {
     table
 }
 
-/// Returns the message of a machine: its own, or that of an agent at work, which tells of a program that failed.
+/// Returns the message of a machine: its own, or that of an agent at work, which tells of a program that failed and of
+/// rules that the host's firewall lacks.
 fn machine_message(machine: &MachineStatus) -> &str {
     match (machine.machine_status.message.as_str(), machine.juju_status.current.as_str()) {
         ("", "started") => &machine.juju_status.message,

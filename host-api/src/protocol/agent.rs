@@ -25,7 +25,11 @@ use crate::{
     workload_log::WorkloadLogOrder,
 };
 
-/// The registration of an agent, which its keeper sends at each start.
+/// The most bytes of [`Register::firewall_problem`]. `status` shows it in a row of a table.
+pub const MAX_FIREWALL_PROBLEM: usize = 200;
+
+/// The registration of an agent, which its keeper sends at each start, and again when the agent has not taken a program
+/// and when the problem of its firewall begins, changes or ends.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Register {
@@ -61,6 +65,10 @@ pub struct Register {
     /// take none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer_port: Option<u16>,
+    /// The reason why the host's firewall lacks the agent's newest rules, and the remedy, as one line for the operators of
+    /// all models on the host; none if it has them, and from agents that write none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub firewall_problem: Option<String>,
 }
 
 /// The assignments of one agent: the models with units on it and the charms that these units need. The controller

@@ -149,6 +149,7 @@ impl Lab {
             storage_limit: None,
             program: None,
             peer_port: None,
+            firewall_problem: None,
         };
         let mut agent = Agent::new(name.clone(), host, self.model);
         agent.start(&mut self.controller, self.clock)?;

@@ -90,6 +90,7 @@ impl Controller {
             storage_limit: None,
             program: None,
             peer_port: None,
+            firewall_problem: None,
         };
         keeper.register(&agent, &register).await?;
         let assignments = Mutex::new(keeper.assignments(&agent).await?);

@@ -2,7 +2,7 @@
 
 use periapt_host_api::{
     AgentName, Refusal,
-    agent::Register,
+    agent::{MAX_FIREWALL_PROBLEM, Register},
     constraints::MAX_TAGS,
     network::HostInterface,
     program::{MAX_PROGRAM_TEXT, MAX_REASON, RunningProgram},
@@ -77,7 +77,8 @@ pub(crate) fn check(register: &Register) -> Result<(), Refusal> {
         return Err(Refusal::bad_request(format!("more than {MAX_TAGS} tags")));
     }
     check_interfaces(&register.interfaces)?;
-    check_program(register.program.as_ref())
+    check_program(register.program.as_ref())?;
+    check_firewall_problem(register.firewall_problem.as_deref())
 }
 
 /// Checks the texts about the agent's program, which lists show.
@@ -90,6 +91,18 @@ fn check_program(program: Option<&RunningProgram>) -> Result<(), Refusal> {
         )));
     }
     Ok(())
+}
+
+/// Checks the text about the host's firewall, which tables show.
+fn check_firewall_problem(problem: Option<&str>) -> Result<(), Refusal> {
+    let is_line =
+        |text: &str| (1..=MAX_FIREWALL_PROBLEM).contains(&text.len()) && !text.contains(char::is_control);
+    match problem.is_none_or(is_line) {
+        true => Ok(()),
+        false => Err(Refusal::bad_request(format!(
+            "a problem of the host's firewall is one line of 1 to {MAX_FIREWALL_PROBLEM} bytes"
+        ))),
+    }
 }
 
 fn check_interfaces(interfaces: &[HostInterface]) -> Result<(), Refusal> {

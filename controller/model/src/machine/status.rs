@@ -20,9 +20,7 @@ pub(crate) fn status(root: &Root, state: &ModelState, machine: &Machine, lease_n
     let addresses = host.map(|host| host.addresses.clone()).unwrap_or_default();
     let program = host.and_then(|host| host.program.clone());
     let (current, message, since) = if root.is_alive(&machine.agent, lease_now_ms) {
-        let failed = program.as_ref().and_then(|program| program.failed.as_ref());
-        let message = failed.map(ToString::to_string).unwrap_or_default();
-        ("started", message, machine.created_at)
+        ("started", host.map(problems).unwrap_or_default(), machine.created_at)
     } else {
         let since = root.presence(&machine.agent).map(|presence| presence.last_seen);
         ("down", NOT_COMMUNICATING.to_owned(), since.unwrap_or(machine.created_at))
@@ -55,6 +53,13 @@ pub(crate) fn status(root: &Root, state: &ModelState, machine: &Machine, lease_n
         ingress_rules: ingress_rules(state, &machine.id),
         program,
     }
+}
+
+/// Returns the problems of an agent at work: rules that its host's firewall lacks, and a program that it did not take.
+fn problems(host: &Register) -> String {
+    let failed = host.program.as_ref().and_then(|program| program.failed.as_ref()).map(ToString::to_string);
+    let all: Vec<String> = host.firewall_problem.clone().into_iter().chain(failed).collect();
+    all.join("; ")
 }
 
 /// Returns the interfaces of a host, each with the space of its first address.

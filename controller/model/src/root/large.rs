@@ -58,6 +58,7 @@ impl Large {
                 storage_limit: None,
                 program: None,
                 peer_port: None,
+                firewall_problem: None,
             };
             let agent: AgentName = agent.parse().unwrap();
             controller.ask(&Caller::Agent(agent.clone()), &Input::Register(agent, register)).unwrap();

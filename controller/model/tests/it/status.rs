@@ -2,14 +2,17 @@
 
 use jiff::SignedDuration;
 use periapt_host_api::{
-    Digest, JUJU_VERSION,
-    command::Command,
+    AgentName, Digest, ErrorCode, JUJU_VERSION,
+    agent::{MAX_FIREWALL_PROBLEM, Register},
+    command::{Caller, Command},
     commit::EarlyEffect,
     event::Event,
     program::{FailedProgram, RunningProgram},
     status::{AgentStatus, WorkloadStatus},
 };
-use periapt_model::{RecordBody, StatusRecord, WorkSchedule, WorkerCommand, due_work, machine_history};
+use periapt_model::{
+    Input, RecordBody, StatusRecord, WorkSchedule, WorkerCommand, due_work, machine_history,
+};
 
 use crate::world::{World, agent_status};
 
@@ -117,6 +120,52 @@ fn a_machine_shows_the_program_of_its_agent_and_the_one_that_failed() {
     world.advance(30);
     let not_communicating = "agent is not communicating with the server";
     assert_eq!(words(&world.status().machines["0"].juju_status), ("down", not_communicating));
+}
+
+#[test]
+fn a_machine_shows_why_the_firewall_of_its_host_has_old_rules_until_it_has_the_new_ones() {
+    let mut world = World::new();
+    world.deploy_app("app", 1);
+    let agent: AgentName = "a1".parse().unwrap();
+    let message = |world: &World| {
+        let status = world.status();
+        let (current, message) = words(&status.machines["0"].juju_status);
+        assert_eq!(current, "started");
+        message.to_owned()
+    };
+    let host = world.root.agent(&agent).unwrap().host.clone();
+    let problem = "the kernel refused the rules; see the agent's log";
+    let troubled = Register { firewall_problem: Some(problem.to_owned()), ..host.clone() };
+    world.register(&agent, troubled.clone());
+    assert_eq!(message(&world), problem);
+    let stored = world.root.revision();
+    world.register(&agent, troubled.clone());
+    assert_eq!(world.root.revision(), stored, "the same problem is stored once");
+
+    let digest = Digest::of(b"bad");
+    let failed = Some(FailedProgram { digest, number: 3, reason: "it ended".to_owned() });
+    let (version, running) = ("0.2.0".to_owned(), Digest::of(b"good"));
+    let program = Some(RunningProgram { version, digest: running, trial: false, failed });
+    world.register(&agent, Register { program, ..troubled });
+    assert_eq!(message(&world), format!("{problem}; program {} failed: it ended", digest.short()));
+    world.register(&agent, host);
+    assert_eq!(message(&world), "");
+}
+
+#[test]
+fn the_problem_of_a_firewall_is_one_line_of_bounded_length() {
+    let mut world = World::new();
+    let agent: AgentName = "a1".parse().unwrap();
+    let host = world.root.agent(&agent).unwrap().host.clone();
+    let mut told = |problem: String| {
+        let register = Register { firewall_problem: Some(problem), ..host.clone() };
+        world.ask(&Caller::Agent(agent.clone()), &Input::Register(agent.clone(), register)).map(|_| ())
+    };
+    let long = "x".repeat(MAX_FIREWALL_PROBLEM + 1);
+    for bad in ["", "two\nlines", "\u{1b}[31mred", "\u{9b}31mred", long.as_str()] {
+        assert_eq!(told(bad.to_owned()).unwrap_err().code, ErrorCode::BadRequest, "{bad:?}");
+    }
+    told("x".repeat(MAX_FIREWALL_PROBLEM)).unwrap();
 }
 
 #[test]

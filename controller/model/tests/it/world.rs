@@ -271,6 +271,7 @@ impl World {
             storage_limit: None,
             program: None,
             peer_port: None,
+            firewall_problem: None,
         };
         self.register(&agent, register);
         self.attach(name);

@@ -214,6 +214,7 @@ pub(crate) fn host() -> Register {
         storage_limit: None,
         program: None,
         peer_port: None,
+        firewall_problem: None,
     }
 }
 

@@ -108,6 +108,7 @@ impl Options {
             storage_limit: self.storage_limit.or_else(|| disk_space::of_storage(&directories)),
             program: self.programs.as_ref().map(Programs::running),
             peer_port: None,
+            firewall_problem: None,
         };
         let listen_addresses =
             interfaces::to_listen_on(&self.listen_addresses, &register.addresses, &register.interfaces);

@@ -152,6 +152,7 @@ fn host(name: &str) -> Register {
         storage_limit: None,
         program: None,
         peer_port: None,
+        firewall_problem: None,
     }
 }
 

@@ -98,6 +98,7 @@ pub(crate) fn agents() -> Named<Agent> {
         storage_limit: None,
         program: None,
         peer_port: None,
+        firewall_problem: None,
     };
     let agent = |host| Agent { name: parse("host-7.example"), host, created_at: time(1) };
     let tagged = Register { tags: [parse("ssd")].into(), ..host.clone() };
@@ -112,6 +113,7 @@ pub(crate) fn agents() -> Named<Agent> {
     };
     let replaced = Register { program: Some(program), ..host.clone() };
     let reached = Register { peer_port: Some(17_072), ..host.clone() };
+    let troubled = Register { firewall_problem: Some("the kernel refused the rules".into()), ..host.clone() };
     vec![
         ("registered", agent(host)),
         ("with-cores", agent(counted)),
@@ -119,6 +121,7 @@ pub(crate) fn agents() -> Named<Agent> {
         ("with-tags", agent(tagged)),
         ("with-program", agent(replaced)),
         ("with-peer-port", agent(reached)),
+        ("with-firewall-problem", agent(troubled)),
     ]
 }
 
