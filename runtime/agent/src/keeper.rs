@@ -8,11 +8,7 @@ use std::{
     time::Duration,
 };
 
-use periapt_client::Backoff;
-use periapt_host_api::{
-    Digest, ErrorCode, ModelUuid,
-    agent::{AgentAssignments, Register},
-};
+use periapt_host_api::{Digest, ModelUuid, agent::AgentAssignments};
 use periapt_program::Preparation;
 use tokio::{
     sync::watch,
@@ -20,8 +16,6 @@ use tokio::{
     time::sleep,
 };
 use tokio_util::sync::CancellationToken;
-
-use crate::metrics;
 
 mod addresses;
 mod calls;
@@ -52,6 +46,7 @@ mod pods;
 mod probe;
 mod process;
 mod process_handle;
+mod registration;
 mod relay;
 mod replacement;
 mod resources;
@@ -73,10 +68,11 @@ pub use probe::ControllerProbe;
 pub use service::{AgentService, Handle};
 pub use workloads::{end_pods, try_containers};
 
-use controller::{Controller, ControllerError};
+use controller::Controller;
 use follow::{Assignments, Follow};
 use model::{ModelKeeper, Shared};
 use pods::PodStreams;
+use registration::AgentRegistration;
 use replacement::Replacement;
 use workload_logs::LogOrders;
 
@@ -111,10 +107,14 @@ struct Keeper<C: Controller> {
 }
 
 impl<C: Controller> Keeper<C> {
-    async fn run(mut self, mut register: Register, cancel: CancellationToken) -> Result<(), AgentError> {
+    async fn run(
+        mut self,
+        mut registration: AgentRegistration<C>,
+        cancel: CancellationToken,
+    ) -> Result<(), AgentError> {
         tokio::select! {
             () = cancel.cancelled() => return Ok(()),
-            registered = self.register(register.clone()) => registered?,
+            registered = self.register(&mut registration) => registered?,
         }
         let mut assignments = Follow::new(Assignments(self.shared.controller.clone()));
         let mut first = true;
@@ -144,12 +144,16 @@ impl<C: Controller> Keeper<C> {
                         break;
                     }
                     Preparation::Refused => {
-                        register.program = self.replacement.running();
+                        registration.set_program(self.replacement.running());
                         tokio::select! {
                             () = cancel.cancelled() => break,
-                            registered = self.register(register.clone()) => registered?,
+                            registered = self.register(&mut registration) => registered?,
                         }
                     }
+                },
+                () = registration.due() => tokio::select! {
+                    () = cancel.cancelled() => break,
+                    () = registration.report() => {}
                 },
                 Some(_) = self.ending.join_next() => {}
             }
@@ -170,22 +174,8 @@ impl<C: Controller> Keeper<C> {
     }
 
     /// Registers, and retries while the controller is away.
-    async fn register(&self, register: Register) -> Result<(), AgentError> {
-        let mut backoff = Backoff::network();
-        loop {
-            match self.shared.controller.register(register.clone()).await {
-                Ok(()) => break,
-                Err(ControllerError::Refused(refusal)) if refusal.code != ErrorCode::Internal => {
-                    return Err(AgentError::Refused(refusal));
-                }
-                Err(error) => {
-                    let wait = backoff.failed();
-                    metrics::metrics().retries.inc(&["stream"]);
-                    tracing::info!(%error, ?wait, "not registered yet");
-                    sleep(wait).await;
-                }
-            }
-        }
+    async fn register(&self, registration: &mut AgentRegistration<C>) -> Result<(), AgentError> {
+        registration.send().await.map_err(AgentError::Refused)?;
         self.state.send_modify(|state| state.registered = true);
         Ok(())
     }

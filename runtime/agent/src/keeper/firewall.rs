@@ -29,6 +29,8 @@ mod note;
 mod ports;
 mod rules;
 mod table;
+#[cfg(test)]
+mod tests;
 
 pub use error::FirewallError;
 pub(crate) use ports::{MachinePorts, WantedPorts};
@@ -62,6 +64,8 @@ pub(crate) struct Firewall {
     untouched: BTreeSet<PortRange>,
     /// The models of this agent; none until the controller has told them.
     models: watch::Sender<Option<KnownModels>>,
+    /// The reason why the table lacks the newest rules; none if it has them, and before the first attempt.
+    problem: watch::Sender<Option<String>>,
     table: Mutex<HostTable>,
 }
 
@@ -86,7 +90,12 @@ impl Firewall {
         let own = own.map(|port| (Transport::Tcp, port)).chain(UNTOUCHED);
         let own = own.filter_map(|(transport, port)| PortRange::new(transport, port, port).ok());
         let untouched = own.chain(wanted.untouched.iter().copied()).collect();
-        Ok(Some(Arc::new(Self { untouched, models: watch::Sender::default(), table: Mutex::new(table) })))
+        Ok(Some(Arc::new(Self::with(untouched, table))))
+    }
+
+    fn with(untouched: BTreeSet<PortRange>, table: HostTable) -> Self {
+        let (models, problem) = (watch::Sender::default(), watch::Sender::default());
+        Self { untouched, models, problem, table: Mutex::new(table) }
     }
 
     fn remove_former(directories: &Directories) {
@@ -129,6 +138,20 @@ impl Firewall {
         });
     }
 
+    /// Returns a receiver of the reason why the host's firewall lacks the newest rules, as one line for `status`; none if
+    /// it has them.
+    pub(crate) fn problem(&self) -> watch::Receiver<Option<String>> {
+        self.problem.subscribe()
+    }
+
+    fn set_problem(&self, now: Option<String>) {
+        self.problem.send_if_modified(|problem| {
+            let differs = *problem != now;
+            *problem = now;
+            differs
+        });
+    }
+
     /// Keeps the table as the model's rules have it, for as long as it runs.
     pub(crate) async fn run(self: Arc<Self>) {
         let mut models = self.models.subscribe();
@@ -147,15 +170,18 @@ impl Firewall {
             let known = models.borrow_and_update().clone().unwrap_or_default();
             let firewall = Arc::clone(&self);
             let written = tokio::task::spawn_blocking(move || firewall.write(&known)).await;
-            let pause = match written.map(|written| written.map_err(|error| error.to_string())) {
+            let pause = match written {
                 Ok(Ok(())) => {
                     pauses.succeeded();
                     state.written();
                     told = None;
+                    self.set_problem(None);
                     LOOKED_FOR_EVERY
                 }
-                Ok(Err(reason)) => {
+                Ok(Err(error)) => {
                     state.failed();
+                    self.set_problem(Some(error.for_status()));
+                    let reason = error.to_string();
                     // Each reason is told once: attempts go on for as long as it holds.
                     if told.as_ref() != Some(&reason) {
                         tracing::error!(reason, "the rules of the host's firewall stay as they were");
@@ -164,6 +190,8 @@ impl Firewall {
                     pauses.failed()
                 }
                 Err(error) => {
+                    state.failed();
+                    self.set_problem(Some(error::unfinished_for_status()));
                     tracing::error!(%error, "the rules of the host's firewall were not written");
                     pauses.failed()
                 }

@@ -38,6 +38,7 @@ use super::{
     peers::{PeerListener, Peers},
     pods::{self, HostMemory, PodFiles, PodStarter},
     process::{self, Processes},
+    registration::AgentRegistration,
     replacement::Replacement,
     temporary,
     workload_logs::LogOrders,
@@ -270,6 +271,8 @@ impl AgentService {
             timeline: Timeline::new(Timestamp::now(), BootTime::now().0),
             idle_after: self.options.idle_after,
         });
+        let problem = shared.firewall.as_ref().map(|firewall| firewall.problem());
+        let registration = AgentRegistration::new(shared.controller.clone(), self.register, problem);
         let stop = cancel.child_token();
         let followed = shared.controller.clone();
         let (controller, name) = (shared.controller.clone(), self.options.name.clone());
@@ -277,7 +280,7 @@ impl AgentService {
         let (models, ending) = (BTreeMap::new(), JoinSet::new());
         let logs = LogOrders::default();
         let keeper = Keeper { shared, models, ending, state: self.state, replacement, logs };
-        let mut keeper = pin!(keeper.run(self.register, stop.clone()));
+        let mut keeper = pin!(keeper.run(registration, stop.clone()));
         tokio::select! {
             ended = &mut keeper => ended,
             error = self.identity.renew(joined, &refused, &followed, &agents) => {

@@ -2,7 +2,9 @@
 
 use std::io;
 
-use super::rules::TooManyRules;
+use periapt_host_api::agent::MAX_FIREWALL_PROBLEM;
+
+use super::rules::{MAX_RULES, TooManyRules};
 
 /// A reason why rules of the host's firewall cannot be written.
 #[derive(Debug, thiserror::Error)]
@@ -22,6 +24,33 @@ pub enum FirewallError {
     /// The units of the host have too many ports open.
     #[error(transparent)]
     TooMany(#[from] TooManyRules),
+}
+
+impl FirewallError {
+    /// Returns the error and its remedy as one line for `status`. Operators of all models of the host read it, so it names
+    /// no unit.
+    pub(super) fn for_status(&self) -> String {
+        match self {
+            Self::NoRight => lacking("the agent has lost CAP_NET_ADMIN; start it again with that capability"),
+            Self::Kernel(error) => {
+                lacking(&format!("the kernel refuses them ({error}); see the agent's log"))
+            }
+            Self::TooMany(_) => lacking(&format!(
+                "more than {MAX_RULES} are needed; open fewer ports, or expose them to fewer subnets"
+            )),
+        }
+    }
+}
+
+/// Returns the line for `status` about an attempt that ended early, by a defect of the agent's.
+pub(super) fn unfinished_for_status() -> String {
+    lacking("the agent failed to write them; see its log")
+}
+
+fn lacking(reason: &str) -> String {
+    let mut line = format!("the host's firewall lacks the newest rules: {reason}");
+    line.truncate(line.floor_char_boundary(MAX_FIREWALL_PROBLEM));
+    line
 }
 
 impl From<io::Error> for FirewallError {

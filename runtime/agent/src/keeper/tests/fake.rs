@@ -99,6 +99,10 @@ pub(crate) struct FakeController {
     pub(crate) contents: BTreeMap<Digest, Result<&'static str, ControllerError>>,
     /// The number of calls that fetched an archive or a content.
     pub(crate) fetched: Arc<AtomicUsize>,
+    /// The registrations that were sent, taken or not.
+    pub(crate) registered: Arc<Mutex<Vec<Register>>>,
+    /// The answer to registrations.
+    pub(crate) registers: Arc<Mutex<Result<(), ControllerError>>>,
 }
 
 fn away<T>() -> Result<T, ControllerError> {
@@ -141,12 +145,19 @@ impl FakeController {
             archive: Arc::new(Mutex::new(away())),
             contents: BTreeMap::new(),
             fetched: Arc::default(),
+            registered: Arc::default(),
+            registers: Arc::new(Mutex::new(Ok(()))),
         }
     }
 
     /// Returns the number of archives and contents that were fetched, in vain or not.
     pub(crate) fn fetched(&self) -> usize {
         self.fetched.load(Ordering::Relaxed)
+    }
+
+    /// Returns the problem of the firewall in each registration so far.
+    pub(crate) fn firewall_problems(&self) -> Vec<Option<String>> {
+        self.registered.lock().iter().map(|register| register.firewall_problem.clone()).collect()
     }
 
     /// Sets the function that answers calls.
@@ -156,8 +167,9 @@ impl FakeController {
 }
 
 impl Controller for FakeController {
-    async fn register(&self, _register: Register) -> Result<(), ControllerError> {
-        Ok(())
+    async fn register(&self, register: Register) -> Result<(), ControllerError> {
+        self.registered.lock().push(register);
+        self.registers.lock().clone()
     }
 
     async fn assignments(&self) -> Result<Answers<AgentAssignments>, ControllerError> {
@@ -428,6 +440,25 @@ impl Scene {
                 return commands;
             }
         }
+    }
+}
+
+/// Returns the registration of an agent that has not written rules of the firewall yet.
+pub(crate) fn host() -> Register {
+    Register {
+        addresses: vec!["10.0.0.1".into()],
+        interfaces: Vec::new(),
+        boot_id: "boot".into(),
+        hostname: "host".into(),
+        availability_zone: String::new(),
+        cores: 0,
+        tags: BTreeSet::new(),
+        version: "1".into(),
+        engine: "engine".into(),
+        storage_limit: None,
+        program: None,
+        peer_port: None,
+        firewall_problem: None,
     }
 }
 
