@@ -10,6 +10,7 @@ use std::{
 
 use anyhow::{Context as _, ensure};
 use periapt_tests::{Installation, RunningProcess, binary, in_own_network};
+use serde_json::Value;
 
 use crate::{
     packets::{Host, connected, connects, connects_from, is_heard, is_silence, on_host, pings, until},
@@ -100,6 +101,11 @@ impl Scene {
     fn expose(&self, application: &str, to: &str) -> anyhow::Result<()> {
         self.north.ok(["expose", application, "--to-cidrs", to]).map(drop)
     }
+}
+
+/// Returns the message of the first machine's agent.
+fn message(status: &Value) -> &str {
+    status["machines"]["0"]["juju-status"]["message"].as_str().unwrap_or_default()
 }
 
 fn until_connects(from: Host, to: IpAddr, port: u16) -> anyhow::Result<()> {
@@ -213,6 +219,39 @@ fn two_agents_of_a_host_have_their_own_rules_which_go_with_the_agent() -> anyhow
         let one = scene.agent("one", &[])?;
         ensure!(connects(OUTSIDE, V4, 8000)?, "the rules are gone with the option");
         one.end("TERM").map(drop)
+    })
+}
+
+#[test]
+fn status_says_why_the_firewall_lacks_rules_until_it_has_them() -> anyhow::Result<()> {
+    let name = "firewall::status_says_why_the_firewall_lacks_rules_until_it_has_them";
+    in_own_network(name, &HOSTS, || {
+        let scene = Scene::new()?;
+        let agent = scene.agent("south", &["--firewall", "nftables"])?;
+        // Ports that do not touch have each their own rules.
+        let open: String =
+            (0..12).map(|number| format!("install: open-port {}/tcp\n", 8000 + 2 * number)).collect();
+        let script = format!("script={open}*: status active fine");
+        scene.north.deploy("probe", ["--to", "agent=south", "--config", &script])?;
+        scene.north.wait_for(["model"])?;
+        scene.expose("probe", OF_OUTSIDE)?;
+        until_connects(OUTSIDE, V4, 8000)?;
+        until_dropped(NORTH, V4, 8000)?;
+        ensure!(message(&scene.north.json(["status"])?).is_empty(), "all rules are written");
+
+        let many: Vec<String> = (100..200).map(|number| format!("10.{number}.0.0/16")).collect();
+        scene.expose("probe", &many.join(","))?;
+        let problem = "the host's firewall lacks the newest rules: more than 1024 are needed";
+        scene.north.json_until(&["status"], |status| message(status).starts_with(problem))?;
+        ensure!(message(&scene.north.json(["show-machine", "0"])?).starts_with(problem), "show-machine");
+        let table = scene.north.ok(["status"])?;
+        ensure!(table.lines().any(|line| line.starts_with("0 ") && line.contains(problem)), "{table}");
+        ensure!(connects(OUTSIDE, V4, 8000)? && !connects(NORTH, V4, 8000)?, "the former rules stay");
+
+        scene.expose("probe", OF_NORTH)?;
+        until_connects(NORTH, V4, 8000)?;
+        scene.north.json_until(&["status"], |status| message(status).is_empty())?;
+        agent.end("TERM").map(drop)
     })
 }
 
