@@ -13,7 +13,6 @@ use periapt_program::Preparation;
 use tokio::{
     sync::watch,
     task::{JoinHandle, JoinSet},
-    time::sleep,
 };
 use tokio_util::sync::CancellationToken;
 
