@@ -112,7 +112,12 @@ fn keep(known: &mut BTreeMap<String, Known>, name: String, addresses: Vec<IpAddr
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::Ordering;
+
+    use uuid::Uuid;
+
     use super::*;
+    use crate::keeper::egress::played::PlayedWay;
 
     #[tokio::test(start_paused = true)]
     async fn answers_are_kept_for_a_while_and_never_too_many() {
@@ -127,5 +132,41 @@ mod tests {
         tokio::time::advance(KEPT).await;
         keep(&mut known, "new.example".to_owned(), Vec::new());
         assert_eq!(known.len(), 1, "old answers make room");
+    }
+
+    #[tokio::test]
+    async fn a_model_that_has_all_its_lookups_leaves_others_room() {
+        let (played, lookups) = (PlayedWay::of(&[]), Arc::new(HostLookups::default()));
+        played.hangs.store(true, Ordering::Relaxed);
+        let ask = |model: u128, unit: usize, host: usize| {
+            let (lookups, way) = (Arc::clone(&lookups), Arc::clone(&played) as Arc<dyn EgressWay>);
+            let unit: UnitName = format!("app/{unit}").parse().unwrap();
+            async move {
+                let host = format!("host-{host}.example.com");
+                lookups.look_up(&way, (ModelUuid(Uuid::from_u128(model)), &unit), &host).await
+            }
+        };
+        // No unit has more than its own share.
+        let hang = |host| tokio::spawn(ask(1, host / MAX_OF_ONE_UNIT, host));
+        let hanging: Vec<_> = (0..MAX_OF_ONE_MODEL).map(hang).collect();
+        while played.asked.lock().len() < MAX_OF_ONE_MODEL {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        let of_another_unit = ask(1, MAX_OF_ONE_MODEL, MAX_OF_ONE_MODEL).await;
+        assert!(matches!(of_another_unit, Err(EgressFailure::TooMany(_))), "{of_another_unit:?}");
+        let other = tokio::spawn(ask(2, 0, MAX_OF_ONE_MODEL));
+        while played.asked.lock().len() == MAX_OF_ONE_MODEL && !other.is_finished() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        assert_eq!(played.asked.lock().len(), MAX_OF_ONE_MODEL + 1, "another model's name is looked up");
+        played.hangs.store(false, Ordering::Relaxed);
+        for hung in hanging.into_iter().chain([other]) {
+            let failed = hung.await.unwrap();
+            assert!(matches!(failed, Err(EgressFailure::Unreachable(_))), "{failed:?}");
+        }
+        // A place is free a moment after its lookup.
+        while let Err(EgressFailure::TooMany(_)) = ask(1, 0, MAX_OF_ONE_MODEL + 1).await {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
     }
 }
