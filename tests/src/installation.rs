@@ -313,11 +313,16 @@ impl Installation {
         self.logged(command, log)
     }
 
-    /// Starts another agent of the controller `local` in a network namespace, given by its path. It keeps its data in
-    /// the installation's directory, below its name.
-    pub fn agent_elsewhere(&self, network: &str, name: &str) -> anyhow::Result<RunningProcess> {
+    /// Starts another agent of the controller `local` in a network namespace, given by its path, with more arguments of
+    /// `agent run`. It keeps its data in the installation's directory, below its name.
+    pub fn agent_elsewhere<'a>(
+        &self,
+        network: &str,
+        name: &str,
+        more: impl IntoIterator<Item = &'a str>,
+    ) -> anyhow::Result<RunningProcess> {
         let mut command = self.in_environment(started_in(Some(network), &self.binary));
-        command.args(self.joining(Path::new(name), name)?);
+        command.args(self.joining(Path::new(name), name)?).args(more);
         self.spawned(command)
     }
 

@@ -12,10 +12,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context as _, ensure};
-use periapt_tests::{Installation, OUTSIDE, add_address_outside, in_own_network, packed_parts};
+use anyhow::ensure;
+use periapt_tests::{Installation, OUTSIDE, add_address_outside, in_own_network};
 
-use crate::site::on;
+use crate::{
+    servers::{ANSWERED, asks, packed_server},
+    site::on,
+};
 
 /// An address that looks public, another one, and that of metadata services.
 const PUBLIC: &str = "203.0.113.7";
@@ -71,6 +74,20 @@ fn serve(mut stream: TcpStream) -> std::io::Result<()> {
     stream.write_all(REACHED.as_bytes())
 }
 
+/// Returns what the unit's server gets from another server.
+fn asked(authority: &str) -> anyhow::Result<String> {
+    asks((AGENT, OWN_PORT), authority)
+}
+
+fn is_refused(authority: &str) -> anyhow::Result<()> {
+    let answer = asked(authority)?;
+    ensure!(
+        answer.starts_with("HTTP/1.1 200 ") && answer.contains("HttpRequestDenied"),
+        "{authority}: {answer}"
+    );
+    Ok(())
+}
+
 /// Runs the server of a unit, and asks it for what it reaches.
 struct Scene {
     periapt: Installation,
@@ -82,36 +99,22 @@ impl Scene {
         let run = ["bootstrap", "local", "--listen", "10.77.0.1:17070", "--agent-name", "north"];
         periapt.ok(run.into_iter().chain(["--workloads", "wasm"]).chain(options.iter().copied()))?;
         periapt.ok(["add-model", "test"])?;
-        let server =
-            format!("x-periapt: {{workloads: {{server: {{component: server.wasm, http: {OWN_PORT}}}}}}}\n");
-        let parts = [("server.wasm", "hostile-workload")];
-        let archive =
-            packed_parts("probe", "egress", periapt.path(), &parts, |text| format!("{text}{server}"))?;
-        periapt.ok(["deploy", archive.to_str().context("a path")?, "app"])?;
+        let archive = packed_server(&periapt, "egress", OWN_PORT)?;
+        periapt.ok(["deploy", &archive, "app"])?;
         periapt.wait_for(["model"])?;
         periapt.ok(["config", "app", &format!("script=act: open-port {OWN_PORT}/tcp")])?;
         periapt.ok(["run", "app/0", "act"])?;
         periapt.ok(["expose", "app"])?;
         let scene = Self { periapt };
         // Its own server answers once it has started.
-        scene.until(&format!("localhost:{OWN_PORT}"), "404 no such mode")?;
+        scene.until(&format!("localhost:{OWN_PORT}"), ANSWERED)?;
         Ok(scene)
-    }
-
-    /// Returns what the unit's server gets from another server.
-    fn asks(&self, authority: &str) -> anyhow::Result<String> {
-        let mut stream = TcpStream::connect((AGENT, OWN_PORT))?;
-        stream.set_read_timeout(Some(SEEN_WITHIN))?;
-        write!(stream, "GET /ask?{authority} HTTP/1.1\r\nHost: app\r\nConnection: close\r\n\r\n")?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer)?;
-        Ok(answer)
     }
 
     fn until(&self, authority: &str, expected: &str) -> anyhow::Result<()> {
         let deadline = Instant::now() + SEEN_WITHIN;
         loop {
-            let answer = self.asks(authority);
+            let answer = asked(authority);
             match &answer {
                 Ok(answer) if answer.contains(expected) => return Ok(()),
                 _ => {
@@ -120,15 +123,6 @@ impl Scene {
             }
             thread::sleep(Duration::from_millis(100));
         }
-    }
-
-    fn is_refused(&self, authority: &str) -> anyhow::Result<()> {
-        let answer = self.asks(authority)?;
-        ensure!(
-            answer.starts_with("HTTP/1.1 200 ") && answer.contains("HttpRequestDenied"),
-            "{authority}: {answer}"
-        );
-        Ok(())
     }
 
     fn grant(&self, destinations: &str) -> anyhow::Result<()> {
@@ -152,15 +146,15 @@ fn a_workload_reaches_hosts_outside_exactly_as_they_are_granted() -> anyhow::Res
 
         // Nothing is granted by default.
         for address in [PUBLIC, OTHER, METADATA, OUTSIDE, AGENT] {
-            scene.is_refused(&at(address))?;
+            is_refused(&at(address))?;
         }
         ensure!(public.connections() == 0);
         scene.grant(&format!("203.0.113.0/24:{PORT},10.77.0.0/24"))?;
         scene.until(&at(PUBLIC), REACHED)?;
-        scene.is_refused(&format!("{PUBLIC}:80"))?;
+        is_refused(&format!("{PUBLIC}:80"))?;
         // The operator of the host has the last word: on one subnet, and on all private addresses.
-        scene.is_refused(&at(OTHER))?;
-        scene.is_refused(&at(OUTSIDE))?;
+        is_refused(&at(OTHER))?;
+        is_refused(&at(OUTSIDE))?;
         // What is never reached cannot be granted, and no grant of everything has it.
         let wrong = scene.periapt.run(["model-config", "workload-egress=169.254.169.254"])?;
         ensure!(
@@ -179,7 +173,7 @@ fn a_workload_reaches_hosts_outside_exactly_as_they_are_granted() -> anyhow::Res
             format!("{AGENT}:17072"),
             at(OUTSIDE),
         ] {
-            scene.is_refused(&authority)?;
+            is_refused(&authority)?;
         }
         ensure!(metadata.connections() == 0 && private.connections() == 0, "a connection was made");
 
@@ -202,7 +196,7 @@ fn a_grant_that_goes_cuts_connections_and_private_addresses_need_the_hosts_opera
         let scene = Scene::start(&["--egress", "granted"])?;
         scene.grant(&format!("10.77.0.0/24:{PORT}"))?;
         thread::scope(|scope| {
-            let asking = scope.spawn(|| scene.asks(&format!("{OUTSIDE}:{PORT}")));
+            let asking = scope.spawn(|| asked(&format!("{OUTSIDE}:{PORT}")));
             let (mut held, from) = listener.accept()?;
             ensure!(from.ip().to_string() == AGENT, "{from}");
             held.set_read_timeout(Some(SEEN_WITHIN))?;

@@ -20,26 +20,35 @@ pub(crate) fn on_a_site(
     test: &str,
     body: impl FnOnce(&mut Site) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
-    in_own_network(test, &HOSTS, || body(&mut Site::started()?))
+    on_a_site_with(test, &[], body)
+}
+
+/// Does so with more options of each agent.
+pub(crate) fn on_a_site_with(
+    test: &str,
+    options: &[&str],
+    body: impl FnOnce(&mut Site) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    in_own_network(test, &HOSTS, || body(&mut Site::started(options)?))
 }
 
 impl Site {
-    fn started() -> anyhow::Result<Self> {
+    fn started(options: &[&str]) -> anyhow::Result<Self> {
         let north = on("north")?;
-        let listen = ["--listen", "10.77.0.1:17070", "--agent-name", "north"];
-        north.ok(["bootstrap", "local"].into_iter().chain(listen))?;
+        let bootstrap = ["bootstrap", "local", "--listen", "10.77.0.1:17070", "--agent-name", "north"];
+        north.ok([&bootstrap[..], options].concat())?;
         north.ok(["add-model", "test"])?;
         let mut site = Self { north, agents: Vec::new() };
         for host in &HOSTS[1..] {
-            let agent = site.agent(host)?;
+            let agent = site.agent(host, options)?;
             site.agents.push(agent);
         }
         Ok(site)
     }
 
     /// Starts the agent of a host, which joins, and waits until it has registered.
-    pub(crate) fn agent(&self, host: &str) -> anyhow::Result<RunningProcess> {
-        let mut agent = self.north.agent_elsewhere(&network_of(host), host)?;
+    fn agent(&self, host: &str, options: &[&str]) -> anyhow::Result<RunningProcess> {
+        let mut agent = self.north.agent_elsewhere(&network_of(host), host, options.iter().copied())?;
         ensure!(agent.first_line()? == format!("ready {host}"), "{host} has not registered");
         Ok(agent)
     }
