@@ -3,6 +3,7 @@
 
 mod attack;
 mod binary;
+mod busybox;
 mod clock;
 mod collector;
 mod exposition;
@@ -24,6 +25,7 @@ pub use attack::{
     StoppedBy, WorkloadAttack, attack, attack_table, nobody,
 };
 pub use binary::{binary, check_helper, previous_binary};
+pub use busybox::{busybox_root, skipped};
 pub use collector::{Collected, Collector};
 pub use exposition::{Scrape, ScrapedSample};
 pub use guard::InstallationGuard;

@@ -3,9 +3,6 @@
 use std::{
     fs,
     net::{Ipv4Addr, TcpListener},
-    os::unix::fs::{PermissionsExt as _, symlink},
-    path::Path,
-    process::{Command, Stdio},
     thread::sleep,
     time::{Duration, Instant},
 };
@@ -14,7 +11,7 @@ use anyhow::{Context as _, ensure};
 use serde_json::Value;
 
 use super::row::{AttackRow, AttackedProcess, StoppedBy};
-use crate::{Installation, InstallationGuard, RunningProcess, packed_changed, packed_parts};
+use crate::{Installation, InstallationGuard, RunningProcess, busybox_root, packed_changed, packed_parts};
 
 mod attacks;
 mod clients;
@@ -157,7 +154,7 @@ impl AttackedAgent {
     /// # Errors
     /// It does not start.
     pub fn begin_container(&self) -> anyhow::Result<Result<(), String>> {
-        if let Err(reason) = make_root(&self.periapt.path().join("root"))? {
+        if let Err(reason) = busybox_root(&self.periapt.path().join("root"))? {
             return Ok(Err(reason));
         }
         let log = fs::read_to_string(self.periapt.path().join("agent.log"))?;
@@ -295,30 +292,4 @@ fn free_port() -> anyhow::Result<u16> {
 
 fn contains(bytes: &[u8], part: &[u8]) -> bool {
     bytes.windows(part.len()).any(|window| window == part)
-}
-
-/// The exit code of `tools/busybox` where there is none.
-const NO_BUSYBOX: i32 = 3;
-
-/// Makes the root of an image in a directory, with all programs of busybox, or says why there is none.
-fn make_root(root: &Path) -> anyhow::Result<Result<(), String>> {
-    let tool = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tools/busybox");
-    let found = Command::new(tool).stdin(Stdio::null()).output()?;
-    let said = String::from_utf8_lossy(&found.stderr).trim().to_owned();
-    if found.status.code() == Some(NO_BUSYBOX) {
-        return Ok(Err(said));
-    }
-    ensure!(found.status.success(), "{said}");
-    let busybox = String::from_utf8(found.stdout)?;
-    for name in ["bin", "etc", "srv"] {
-        fs::create_dir_all(root.join(name))?;
-    }
-    let program = root.join("bin/busybox");
-    fs::copy(busybox.trim(), &program)?;
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755))?;
-    let applets = Command::new(&program).arg("--list").output()?.stdout;
-    for applet in String::from_utf8(applets)?.lines().filter(|applet| *applet != "busybox") {
-        symlink("busybox", root.join("bin").join(applet))?;
-    }
-    Ok(Ok(()))
 }

@@ -2,13 +2,14 @@
 
 use std::{
     fs,
-    os::unix::fs::{PermissionsExt as _, symlink},
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
 use anyhow::{Context as _, ensure};
-use periapt_tests::{Installation, POLL_INTERVAL, RunningProcess, packed_changed, signal};
+use periapt_tests::{
+    Installation, POLL_INTERVAL, RunningProcess, busybox_root, packed_changed, signal, skipped,
+};
 use serde_json::{Value, json};
 
 use crate::workloads::{children, processes, until};
@@ -16,41 +17,18 @@ use crate::workloads::{children, processes, until};
 mod hostile;
 mod limits;
 
-/// The exit code of `tools/busybox` and `tools/debian-image` where packages cannot be had.
+/// The exit code of `tools/debian-image` where packages cannot be had.
 const NO_PACKAGES: i32 = 3;
 
-/// The programs of busybox that the images of these tests have.
+/// The programs of busybox that hostile images have.
 const APPLETS: [&str; 6] = ["cat", "httpd", "mkdir", "sh", "sleep", "test"];
-
-/// Says that a test does nothing, and why. In CI it must do something.
-#[expect(clippy::print_stderr, reason = "who runs the tests is told what was not tried, and why")]
-pub(crate) fn skipped(reason: &str) -> anyhow::Result<()> {
-    ensure!(std::env::var_os("CI").is_none(), "no container can be made here: {reason}");
-    eprintln!("SKIPPED: {reason}");
-    Ok(())
-}
 
 /// Makes the root of an image in a directory; false where there is no busybox.
 pub(crate) fn make_root(root: &Path) -> anyhow::Result<bool> {
-    let tool = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tools/busybox");
-    let found = Command::new(tool).stdin(Stdio::null()).output()?;
-    let said = String::from_utf8_lossy(&found.stderr).into_owned();
-    if found.status.code() == Some(NO_PACKAGES) {
-        skipped(said.trim())?;
-        return Ok(false);
+    match busybox_root(root)? {
+        Ok(()) => Ok(true),
+        Err(reason) => skipped(&reason).map(|()| false),
     }
-    ensure!(found.status.success(), "{said}");
-    let busybox = PathBuf::from(String::from_utf8(found.stdout)?.trim());
-    for name in ["bin", "etc", "srv"] {
-        fs::create_dir_all(root.join(name))?;
-    }
-    let program = root.join("bin/busybox");
-    fs::copy(busybox, &program)?;
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755))?;
-    for applet in APPLETS {
-        symlink("busybox", root.join("bin").join(applet))?;
-    }
-    Ok(true)
 }
 
 /// Returns an image of packages of Debian, whose programs look names up as most do; none where they cannot be had.

@@ -3,13 +3,10 @@
 use std::fs;
 
 use anyhow::{Context as _, ensure};
-use periapt_tests::{Installation, RunningProcess, packed_parts, signal};
+use periapt_tests::{Installation, RunningProcess, packed_parts, signal, skipped};
 use serde_json::json;
 
-use crate::{
-    containers::{debian_image, skipped},
-    workloads::until,
-};
+use crate::{containers::debian_image, workloads::until};
 
 /// The agents with their addresses. Their names are their tags as well.
 const AGENTS: [(&str, &str); 2] = [("one", "127.0.0.2"), ("two", "127.0.0.3")];
