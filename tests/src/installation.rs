@@ -18,6 +18,10 @@ const TIMEOUT: &str = "180s";
 /// The timeout of waits for conditions that `wait-for` cannot express.
 const UNTIL: Duration = Duration::from_secs(180);
 
+/// The options of `unshare` for a user who is not root and has no ids in `/etc/subuid`. The files of this process's user
+/// are that user's.
+const WITHOUT_RIGHTS: [&str; 3] = ["--map-user=4242", "--map-group=4242", "--"];
+
 /// The pause between two looks at what is to change. Other tests need the processors meanwhile.
 pub const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -324,6 +328,21 @@ impl Installation {
         let mut command = self.in_environment(started_in(Some(network), &self.binary));
         command.args(self.joining(Path::new(name), name)?).args(more);
         self.spawned(command)
+    }
+
+    /// Starts another agent of the controller `local` as a user who is not root, and sends what it logs to a file. In a
+    /// network of [`in_own_network`](crate::in_own_network), no other agent makes containers: root gives each a range of
+    /// ids, and has one id there.
+    pub fn agent_without_rights<'a>(
+        &self,
+        name: &str,
+        log: &Path,
+        more: impl IntoIterator<Item = &'a str>,
+    ) -> anyhow::Result<RunningProcess> {
+        let mut command = self.program("unshare");
+        command.args(WITHOUT_RIGHTS).arg(&self.binary);
+        command.args(self.joining(Path::new(name), name)?).args(more);
+        self.logged(command, log)
     }
 
     /// Admits an agent, and returns the arguments with which it runs and joins.

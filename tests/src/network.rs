@@ -82,7 +82,8 @@ pub fn in_own_network(
     let done = again.env(INSIDE, "1").output()?;
     let (output, errors) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
     ensure!(done.status.success() && output.contains("1 passed"), "{output}\n{errors}");
-    eprint!("{output}");
+    // The errors say what was not tried.
+    eprint!("{output}{errors}");
     Ok(())
 }
 

@@ -20,6 +20,8 @@ use crate::{
     site::on,
 };
 
+mod containers;
+
 /// An address that looks public, another one, and that of metadata services.
 const PUBLIC: &str = "203.0.113.7";
 const OTHER: &str = "203.0.113.8";
