@@ -1,11 +1,13 @@
 //! A benchmark of workloads: requests to servers of units through their agent, beside the same servers without it; the time
-//! from a deployment to the first page; and the memory of pods that have nothing to do.
+//! from a deployment to the first page; the memory of pods that have nothing to do; and the time of a replan beside that of a
+//! process.
 //!
 //! Run by `tools/bench workloads`; docs/performance.md explains the rows. `PERIAPT_BENCH_NGINX` is an image with nginx, and
 //! `PERIAPT_BENCH_WASMTIME` wasmtime's own program; rows without theirs are left out.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "figures are its output, and how far it is")]
 
 mod load;
+mod replan;
 mod site;
 
 use std::{env, path::Path};
@@ -20,8 +22,11 @@ const ROUNDS: usize = 5;
 const IDLE: usize = 4;
 
 fn main() -> anyhow::Result<()> {
-    if env::args().nth(1).as_deref() == Some(load::CLIENT) {
-        return load::client(&env::args().skip(2).collect::<Vec<_>>());
+    let arguments: Vec<_> = env::args().skip(2).collect();
+    match env::args().nth(1).as_deref() {
+        Some(load::CLIENT) => return load::client(&arguments),
+        Some(replan::SERVICE) => return replan::service(&arguments),
+        _ => {}
     }
     let parent = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let mut site = Site::below(parent)?;
@@ -77,5 +82,5 @@ fn main() -> anyhow::Result<()> {
     for (name, each) in site.idle(IDLE)? {
         println!("| {name} | {:.1} |", each / f64::from(1 << 20));
     }
-    Ok(())
+    replan::measure(site.path())
 }

@@ -66,6 +66,11 @@ impl Site {
         Ok(Self { _guard: guard, agent, periapt, has_nginx: false })
     }
 
+    /// Returns the directory of the installation.
+    pub(crate) fn path(&self) -> &Path {
+        self.periapt.path()
+    }
+
     /// Deploys the page in WebAssembly, and returns the time until it is served.
     pub(crate) fn deploy_page(&self) -> anyhow::Result<Duration> {
         let parts = [("web.wasm", "web-page-server")];
