@@ -105,7 +105,7 @@ impl Scene {
 
 /// Returns the message of the first machine's agent.
 fn message(status: &Value) -> &str {
-    status["machines"]["0"]["juju-status"]["message"].as_str().unwrap_or_default()
+    status.pointer("/machines/0/juju-status/message").and_then(Value::as_str).unwrap_or_default()
 }
 
 fn until_connects(from: Host, to: IpAddr, port: u16) -> anyhow::Result<()> {

@@ -20,7 +20,7 @@ pub(crate) const MAX_AGE: Duration = Duration::from_secs(5);
 /// The interval of questions to the log, and the longest wait for an answer.
 const ASK_EVERY: Duration = Duration::from_secs(1);
 
-/// The pause before a question that somebody waits for: the log has to answer no more of them, whoever waits.
+/// The pause before a question for which requests wait: however many wait, the log answers no more of them.
 const ASK_SOON: Duration = Duration::from_millis(20);
 
 // Another controller leads before this one refuses, so that there is one to go to; and a lost answer is no reason.
@@ -36,7 +36,7 @@ pub(crate) struct Freshness(Option<Arc<Known>>);
 struct Known {
     /// The last moment of which all entries are known to be applied.
     confirmed: watch::Sender<Instant>,
-    /// The last moment that somebody waits to see confirmed.
+    /// The last moment for whose confirmation a request waits.
     awaited: watch::Sender<Instant>,
     /// True while the age is above the bound, as far as the part that asks the log has noticed.
     is_stale: watch::Sender<bool>,
@@ -94,8 +94,8 @@ impl Freshness {
         let _ = known.is_stale.subscribe().wait_for(|is_stale| *is_stale).await;
     }
 
-    /// Waits until this controller has applied all that was in the log when the wait began. Whoever waits at the same time
-    /// shares a question to the log.
+    /// Waits until this controller has applied all that was in the log when the wait began. Requests that wait at the same
+    /// time share a question to the log.
     pub(crate) async fn caught_up(&self) {
         let Some(known) = &self.0 else { return };
         let since = Instant::now();
