@@ -1,7 +1,7 @@
-//! Hashes of passwords by argon2id. Hashing takes memory and time by design, so few hashes are made at once, outside of
-//! the threads that answer requests.
+//! Hashes of passwords by argon2id. Hashing takes memory and time by design, so few hashes are made at once, in threads of
+//! their own.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use argon2::{
     Algorithm, Argon2, Params, Version,
@@ -9,7 +9,8 @@ use argon2::{
 };
 use periapt_host_api::{ErrorCode, Refusal, password::Password};
 use periapt_model::entity::PasswordHash;
-use tokio::sync::Semaphore;
+use rayon::{ThreadPool, ThreadPoolBuilder};
+use tokio::sync::{Semaphore, oneshot};
 
 use crate::clock::RandomSource;
 
@@ -18,7 +19,9 @@ const MEMORY_KIB: u32 = 19 * 1024;
 const PASSES: u32 = 2;
 const LANES: u32 = 1;
 
-/// The hashes that are made at once. With [`MEMORY_KIB`] it bounds the memory that strangers can make use of.
+/// The hashes that are made at once, each in a thread of its own. With [`MEMORY_KIB`] it bounds the memory that strangers can
+/// make use of: the allocator keeps what a thread has freed for this thread, so any thread of the runtime's would keep as
+/// much.
 const AT_ONCE: usize = 2;
 
 /// The hashes that may wait. More logins are refused: each hash takes some 20 ms.
@@ -28,14 +31,14 @@ const WAITING: usize = 64;
 #[derive(Clone)]
 pub(crate) struct Passwords {
     random: Arc<dyn RandomSource>,
-    turns: Arc<Semaphore>,
+    /// The threads, which start with the first hash; none if the system gives no more.
+    threads: Arc<OnceLock<Option<ThreadPool>>>,
     permits: Arc<Semaphore>,
 }
 
 impl Passwords {
     pub(crate) fn new(random: Arc<dyn RandomSource>) -> Self {
-        let (turns, permits) = (Semaphore::new(AT_ONCE), Semaphore::new(AT_ONCE + WAITING));
-        Self { random, turns: Arc::new(turns), permits: Arc::new(permits) }
+        Self { random, threads: Arc::default(), permits: Arc::new(Semaphore::new(AT_ONCE + WAITING)) }
     }
 
     /// Hashes a new password.
@@ -67,22 +70,35 @@ impl Passwords {
         .await
     }
 
-    /// Runs a hash in a thread for blocking work, within bounds.
+    /// Runs a hash in one of the threads, within bounds.
     async fn outside<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
     ) -> Result<T, Refusal> {
         let busy = || Refusal::new(ErrorCode::TooManyRequests, "too many logins at once; try again later");
         let permit = Arc::clone(&self.permits).try_acquire_owned().map_err(|_| busy())?;
-        let turn = Arc::clone(&self.turns).acquire_owned().await.map_err(|_| busy())?;
-        let done = tokio::task::spawn_blocking(move || {
-            let done = work();
+        let threads = self.threads.get_or_init(started).as_ref();
+        let threads = threads.ok_or_else(|| failed(&"the system starts no thread for it"))?;
+        let (done, hashed) = oneshot::channel();
+        threads.spawn(move || {
+            let result = work();
             // The permit is kept even if the caller goes away meanwhile.
-            drop((turn, permit));
-            done
+            drop(permit);
+            let _ = done.send(result);
         });
-        done.await.map_err(|error| Refusal::new(ErrorCode::Internal, format!("hashing failed: {error}")))?
+        hashed.await.map_err(|_| failed(&"its thread panicked"))?
     }
+}
+
+/// Starts the threads.
+fn started() -> Option<ThreadPool> {
+    let threads = ThreadPoolBuilder::new()
+        .num_threads(AT_ONCE)
+        .thread_name(|number| format!("passwords-{number}"))
+        // The caller is told.
+        .panic_handler(|_| tracing::error!("a password was not hashed: the thread panicked"))
+        .build();
+    threads.inspect_err(|error| tracing::error!(%error, "passwords cannot be hashed")).ok()
 }
 
 fn hasher() -> Result<Argon2<'static>, Refusal> {
