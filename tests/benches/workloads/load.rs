@@ -109,19 +109,28 @@ pub(crate) fn client(arguments: &[String]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Sends request after request over one connection, and returns how long each took.
+/// Sends request after request, over one connection for as long as the server keeps it, and returns how long each took.
 fn ask(address: SocketAddr, until: Instant) -> anyhow::Result<Vec<Duration>> {
-    let mut stream = TcpStream::connect(address)?;
-    stream.set_nodelay(true)?;
-    stream.set_read_timeout(Some(Duration::from_secs(30)))?;
+    let mut stream = connected(address)?;
     let (mut times, mut buffer) = (Vec::new(), Vec::with_capacity(LONGEST));
     while Instant::now() < until {
         let began = Instant::now();
         stream.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")?;
         answer(&mut stream, &mut buffer)?;
         times.push(began.elapsed());
+        // nginx ends a connection with its thousandth answer.
+        if head(&buffer).is_some_and(|(head, _)| head.contains("connection: close")) {
+            stream = connected(address)?;
+        }
     }
     Ok(times)
+}
+
+fn connected(address: SocketAddr) -> anyhow::Result<TcpStream> {
+    let stream = TcpStream::connect(address)?;
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(Duration::from_secs(30)))?;
+    Ok(stream)
 }
 
 /// Reads one answer, with a length or in chunks.
@@ -140,12 +149,18 @@ fn answer(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> anyhow::Result<()> {
     }
 }
 
+/// Returns the head of an answer in small letters, and the length of its body so far, once the head is there.
+fn head(answer: &[u8]) -> Option<(String, usize)> {
+    let end = answer.windows(4).position(|window| window == b"\r\n\r\n")?;
+    let head = String::from_utf8_lossy(answer.get(..end)?).to_ascii_lowercase();
+    Some((head, answer.len() - end - 4))
+}
+
 fn is_whole(answer: &[u8]) -> anyhow::Result<bool> {
-    let Some(end) = answer.windows(4).position(|window| window == b"\r\n\r\n") else { return Ok(false) };
-    let head = String::from_utf8_lossy(answer.get(..end).unwrap_or_default()).to_ascii_lowercase();
+    let Some((head, body)) = head(answer) else { return Ok(false) };
     let length = head.lines().find_map(|line| line.strip_prefix("content-length:"));
     match length {
-        Some(length) => Ok(answer.len() - end - 4 >= length.trim().parse::<usize>()?),
+        Some(length) => Ok(body >= length.trim().parse::<usize>()?),
         None => Ok(answer.ends_with(b"\r\n0\r\n\r\n")),
     }
 }
