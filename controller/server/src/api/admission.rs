@@ -152,7 +152,7 @@ impl Admission {
         if !is_strange || self.freshness.is_stale() {
             return checked;
         }
-        self.strangers.are_known_if_ever(&self.freshness).await?;
+        self.strangers.wait_for_log(&self.freshness).await?;
         self.check(params, request)
     }
 

@@ -43,17 +43,17 @@ pub(super) fn ahead(durable: &Durable, request: &HeaderMap) -> Result<Option<Wat
 }
 
 impl Strangers {
-    /// Waits until this controller has all that was in the log when the request came. After that, credentials that it
-    /// does not know are nobody's: another controller may have given them out a moment ago.
+    /// Waits until this controller has applied all that was in the log when the request came. Another controller may have
+    /// given out the credentials a moment before; what is unknown after the wait is no credential.
     ///
     /// # Errors
     /// It takes too long, or too many wait already. Nobody is told a revision.
-    pub(super) async fn are_known_if_ever(&self, freshness: &Freshness) -> Result<(), Refusal> {
+    pub(super) async fn wait_for_log(&self, freshness: &Freshness) -> Result<(), Refusal> {
         let again = |text: &str| Refusal::new(ErrorCode::TryAgain, text);
         let Ok(_place) = self.0.try_acquire() else {
             return Err(again(
                 "this controller does not know the request's credentials, and too many callers wait until it has asked \
-                 the others",
+                 the log",
             ));
         };
         let caught_up = tokio::time::timeout(REACHED_WITHIN, freshness.caught_up()).await;
