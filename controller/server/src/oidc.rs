@@ -8,7 +8,6 @@ mod logins;
 mod metadata;
 mod options;
 mod signatures;
-mod slots;
 
 pub(crate) use self::logins::IssuerLogins;
 pub use self::options::{ClientSecret, IssuerUrl, IssuerUrlError, OidcOptions};

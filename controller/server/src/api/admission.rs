@@ -152,7 +152,8 @@ impl Admission {
         if !is_strange || self.freshness.is_stale() {
             return checked;
         }
-        self.strangers.wait_for_log(&self.freshness).await?;
+        let network = request.extensions().get::<Peer>().map(|peer| Network::of(peer.ip()));
+        self.strangers.wait_for_log(network, &self.freshness).await?;
         self.check(params, request)
     }
 

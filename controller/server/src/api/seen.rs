@@ -1,13 +1,14 @@
 //! The state that a caller has seen: no controller of a log shows it an older one, whichever the caller asked before.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use axum::response::Response;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use periapt_host_api::{ErrorCode, Refusal, agent, api::WatchPosition};
-use tokio::sync::Semaphore;
 
-use crate::{published::Subscription, replication::Freshness, state::Durable};
+use crate::{
+    bounds::Slots, network::Network, published::Subscription, replication::Freshness, state::Durable,
+};
 
 /// The longest wait for what a caller has seen elsewhere. A controller that is further behind is stale, and clients go on
 /// to the next one.
@@ -17,13 +18,16 @@ const REACHED_WITHIN: Duration = Duration::from_secs(5);
 /// controller does not know them yet; but a caller that is nobody must not keep many requests open.
 const WAITING_STRANGERS: usize = 64;
 
-/// The places of the requests that wait with unknown credentials. Cloning is cheap.
+/// The most of them from one network, so that one network cannot keep the others from logging in.
+const WAITING_OF_NETWORK: usize = 16;
+
+/// The slots of the requests that wait with unknown credentials. Cloning is cheap.
 #[derive(Clone)]
-pub(crate) struct Strangers(Arc<Semaphore>);
+pub(crate) struct Strangers(Slots<Option<Network>>);
 
 impl Default for Strangers {
     fn default() -> Self {
-        Self(Arc::new(Semaphore::new(WAITING_STRANGERS)))
+        Self(Slots::new(WAITING_OF_NETWORK, WAITING_STRANGERS))
     }
 }
 
@@ -47,10 +51,14 @@ impl Strangers {
     /// given out the credentials a moment before; what is unknown after the wait is no credential.
     ///
     /// # Errors
-    /// It takes too long, or too many wait already. Nobody is told a revision.
-    pub(super) async fn wait_for_log(&self, freshness: &Freshness) -> Result<(), Refusal> {
+    /// It takes too long, or too many callers of the network, or of all, wait already. Nobody is told a revision.
+    pub(super) async fn wait_for_log(
+        &self,
+        network: Option<Network>,
+        freshness: &Freshness,
+    ) -> Result<(), Refusal> {
         let again = |text: &str| Refusal::new(ErrorCode::TryAgain, text);
-        let Ok(_place) = self.0.try_acquire() else {
+        let Some(_slot) = self.0.take(network) else {
             return Err(again(
                 "this controller does not know the request's credentials, and too many callers wait until it has asked \
                  the log",

@@ -12,9 +12,9 @@ use super::{
     client::{Authorization, IssuerClient, LoginError, Polled},
     metadata::Metadata,
     options::OidcOptions,
-    slots::{LoginSlot, LoginSlots},
 };
 use crate::{
+    bounds::{Slot, Slots},
     clock::{Clock, RandomSource},
     login::after,
     network::Network,
@@ -26,6 +26,12 @@ const WAITS_MS: u64 = 8_000;
 
 /// The time after which a login that no client asks for is forgotten, in milliseconds.
 const ABANDONED_AFTER_MS: u64 = 60_000;
+
+/// The most logins under way of callers from one network. Strangers begin them.
+const OF_NETWORK: usize = 16;
+
+/// The most logins under way.
+const OF_ALL: usize = 256;
 
 /// The seconds that RFC 8628 adds to the pause when the issuer says `slow_down`.
 const SLOW_DOWN: u64 = 5;
@@ -41,7 +47,7 @@ struct Shared {
     client: IssuerClient,
     clock: Arc<dyn Clock>,
     random: Arc<dyn RandomSource>,
-    slots: LoginSlots,
+    slots: Slots<Network>,
     /// The logins that no request waits for at present, by the digests of their tokens.
     idle: Mutex<BTreeMap<Digest, Begun>>,
 }
@@ -57,7 +63,7 @@ struct Begun {
     poll_at_ms: u64,
     expires_at_ms: u64,
     forgotten_at_ms: u64,
-    _slot: LoginSlot,
+    _slot: Slot<Network>,
 }
 
 /// A login that one request waits for. Unless it is finished, it is idle again when the request ends.
@@ -88,7 +94,7 @@ impl IssuerLogins {
     ) -> Result<Self, CertificateError> {
         let Some(options) = options else { return Ok(Self(None)) };
         let client = IssuerClient::new(options)?;
-        let (slots, idle) = (LoginSlots::default(), Mutex::default());
+        let (slots, idle) = (Slots::new(OF_NETWORK, OF_ALL), Mutex::default());
         Ok(Self(Some(Arc::new(Shared { client, clock, random, slots, idle }))))
     }
 
@@ -103,7 +109,10 @@ impl IssuerLogins {
     pub(crate) async fn begin(&self, network: Network, token: Token) -> Result<BegunLogin, Refusal> {
         let shared = self.shared()?;
         shared.forget_ended();
-        let slot = shared.slots.take(network)?;
+        let slot = shared.slots.take(network).ok_or_else(|| {
+            let text = "too many logins at the issuer are under way; try again later";
+            Refusal::new(ErrorCode::TooManyRequests, text)
+        })?;
         let nonce = hex::encode(shared.random.seed());
         let metadata = shared.client.metadata().await.map_err(|error| shared.refusal(&error))?;
         let authorization = shared.client.authorize(&metadata, &nonce).await;
