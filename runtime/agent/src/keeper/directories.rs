@@ -16,6 +16,7 @@
 //! | `firewall` | the name of the table that the agent has in the host's firewall |
 //! | `holder.sock` | the socket of the process that holds pods while no agent runs |
 //! | `pods/NUMBER/` | the files and sockets of a pod that runs, which go with it |
+//! | `pod-locks/DIGEST` | the lock that a pod holds while it runs, by the digest of its model, unit and container |
 //! | `incoming/` | unfinished fetches, extractions and compilations; emptied at each start |
 //!
 //! Runners write only to storage and read the charms, WebAssembly workloads read their pod's files; the `/tmp` of hooks is in memory. While no agent runs, everything
@@ -94,7 +95,7 @@ impl Directories {
         }
         let incoming = root.join("incoming");
         emptied(&incoming).map_err(unusable(&incoming))?;
-        for name in KEPT.into_iter().chain(["files", "pods"]) {
+        for name in KEPT.into_iter().chain(["files", "pods", "pod-locks"]) {
             let path = root.join(name);
             private_directory(&path).map_err(unusable(&path))?;
         }
@@ -183,6 +184,11 @@ impl Directories {
     /// Returns the directory of the files of pods that run.
     pub(crate) fn pods(&self) -> PathBuf {
         self.root.join("pods")
+    }
+
+    /// Returns the directory of the locks of pods.
+    pub(crate) fn pod_locks(&self) -> PathBuf {
+        self.root.join("pod-locks")
     }
 
     /// Returns the path of the note of the table in the host's firewall.

@@ -29,6 +29,7 @@ mod held;
 mod life;
 mod limits;
 mod listening;
+mod lock;
 mod memory;
 mod needs;
 mod note;
@@ -288,6 +289,7 @@ impl Pods {
                 before.cancelled().await;
             }
             life::keep(&starter, (&pod, &software), limited, (image, held), requests, &board, &ends).await;
+            starter.forget(board.model, &pod);
             // A pod of the same name may have begun since: what is known of it stays.
             let mut doors = doors.lock();
             if let Some(of_unit) = doors.get_mut(&pod.0)

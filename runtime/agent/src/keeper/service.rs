@@ -251,7 +251,13 @@ impl AgentService {
         let program = workloads::pod_program(&self.options);
         let files = Arc::clone(&charms) as Arc<dyn PodFiles>;
         let memory = HostMemory::new(self.options.workload_memory.map(bytes_of));
-        let pods = PodStarter::new(program, self.options.pods, files, memory, directories.pods());
+        let pods = PodStarter::new(
+            program,
+            self.options.pods,
+            files,
+            memory,
+            (directories.pods(), directories.pod_locks()),
+        );
         let pods = Arc::new(pods.holding(holding.holder.clone(), Arc::clone(&holding.pods)));
         let shared = Arc::new(Shared {
             agent: self.options.name.clone(),

@@ -122,6 +122,32 @@ fn pods_without_a_keeper_end_after_their_time() -> anyhow::Result<()> {
 }
 
 #[test]
+fn a_pod_that_nobody_holds_has_ended_before_the_next_one_begins() -> anyhow::Result<()> {
+    let mut scene = Scene::new()?;
+    let (first, port) = (scene.boot_id()?, free_port()?);
+    scene.serve(port)?;
+    let begun = scene.begun(port)?;
+    let &[_server, pod, holder] = begun.as_slice() else { anyhow::bail!("unknown processes {begun:?}") };
+    // It cannot end: it does not see that its keeper and the holder die.
+    signal(pod, "STOP")?;
+    signal(holder, "KILL")?;
+    scene.kill_agent()?;
+    until("the holder has ended", || Ok(!runs(&holder)))?;
+    scene.next_agent(&[])?;
+    for _ in 0..3 {
+        let answer = scene.ask("web GET /v1/system-info")?;
+        assert!(answer.contains("nobody listens"), "{answer}");
+        std::thread::sleep(Duration::from_secs(1));
+    }
+    assert!(begun[..2].iter().all(runs));
+    signal(pod, "CONT")?;
+    assert_ne!(scene.boot_id()?, first);
+    assert!(!begun.iter().any(runs), "the earlier pod has ended");
+    scene.serve(port)?;
+    Ok(())
+}
+
+#[test]
 fn an_agent_that_is_told_to_end_or_whose_supervisor_ends_what_is_left_leaves_no_process() -> anyhow::Result<()>
 {
     let mut scene = Scene::new()?;

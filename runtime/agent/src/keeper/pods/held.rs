@@ -246,7 +246,7 @@ mod tests {
         let environment = vec![("PATH".into(), "/usr/bin:/bin".into())];
         let program = PodProgram { path: "/bin/sh".into(), arguments, environment };
         let note = PodNote::new(model(), &pod(), Digest::of(software), None);
-        program.start(&[], None, Some((holder, note))).unwrap()
+        program.start(&[], None, None, Some((holder, note))).unwrap()
     }
 
     /// Ends a keeper as a kill does: nothing is ended, and nothing released.

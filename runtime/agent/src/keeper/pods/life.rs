@@ -310,6 +310,7 @@ mod tests {
         requests: mpsc::Sender<StreamRequest>,
         ends: CancellationToken,
         task: tokio::task::JoinHandle<()>,
+        _locks: tempfile::TempDir,
     }
 
     fn keep_shell(script: &str) -> Kept {
@@ -318,8 +319,14 @@ mod tests {
         let environment = vec![("PATH".into(), "/usr/bin:/bin".into())];
         let program = PodProgram { path, arguments, environment };
         let drivers = PodDrivers { containers: Some(ContainerDriver::Plain), workloads: None };
-        let memory = HostMemory::new(None);
-        let starter = PodStarter::new(program, drivers, Arc::new(NoFiles), memory, "/nonexistent".into());
+        let (memory, locks) = (HostMemory::new(None), tempfile::tempdir().unwrap());
+        let starter = PodStarter::new(
+            program,
+            drivers,
+            Arc::new(NoFiles),
+            memory,
+            ("/nonexistent".into(), locks.path().to_owned()),
+        );
         let (requests, asked) = mpsc::channel(4);
         let (listening, ends): (Arc<watch::Sender<ListeningPods>>, _) =
             (Arc::default(), CancellationToken::new());
@@ -339,7 +346,7 @@ mod tests {
             let software = PodSoftware::Container;
             keep(&starter, (&pod, &software), limited, (HeldImage::none(), None), asked, &board, &stop).await
         });
-        Kept { listening, requests, ends, task }
+        Kept { listening, requests, ends, task, _locks: locks }
     }
 
     const READY: &str = r#"echo "{\"ready\":{\"boot-id\":\"$$\"}}" >&0; "#;

@@ -25,7 +25,10 @@ use tokio::{
     time::timeout,
 };
 
-use super::note::{HeldPlace, PodNote};
+use super::{
+    lock::PodLock,
+    note::{HeldPlace, PodNote},
+};
 use crate::keeper::{held::PodHolder, process_handle::ProcessHandle, temporary::Temporary};
 
 /// The time for a pod to end in order: that of its services, and the pod's own.
@@ -86,11 +89,12 @@ pub(crate) enum PodEvent {
 }
 
 impl PodProgram {
-    /// Starts a pod, whose standard input is a socket to this process. `files` go with it. The holder keeps one that has a
-    /// note for the next keeper.
+    /// Starts a pod, whose standard input is a socket to this process, and which holds its lock, if it has one, until it
+    /// ends. `files` go with it. The holder keeps one that has a note for the next keeper.
     pub(super) fn start(
         &self,
         more: &[OsString],
+        lock: Option<PodLock>,
         files: Option<Temporary>,
         kept: Option<(&PodHolder, PodNote)>,
     ) -> io::Result<PodProcess> {
@@ -103,7 +107,8 @@ impl PodProgram {
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .current_dir("/")
             .stdin(Stdio::from(OwnedFd::from(theirs)))
-            .stdout(Stdio::null())
+            // A pod prints nothing, so its lock is passed as its standard output, which no workload gets.
+            .stdout(lock.map_or_else(Stdio::null, |lock| lock.into_descriptor().into()))
             .stderr(Stdio::inherit())
             .process_group(0)
             .spawn()?;

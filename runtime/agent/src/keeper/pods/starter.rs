@@ -17,6 +17,7 @@ use periapt_host_api::{Digest, ModelUuid, charm::WorkloadMeta, container::Report
 use super::{
     PodId,
     held::{HeldPod, HeldPods},
+    lock::{self, PodLocks},
     memory::HostMemory,
     needs::{PodMounts, PodNeeds},
     note::PodNote,
@@ -74,6 +75,7 @@ pub(crate) struct PodStarter {
     memory: Arc<HostMemory>,
     /// The directory for files of pods that run.
     directory: PathBuf,
+    locks: PodLocks,
     next: AtomicU64,
     /// The holder of pods, for the next keeper.
     holder: PodHolder,
@@ -117,16 +119,17 @@ impl std::fmt::Debug for PodStarter {
 }
 
 impl PodStarter {
-    /// Creates the starter of pods with these drivers.
+    /// Creates the starter of pods with these drivers, and with the directories of their files and of their locks.
     pub(crate) fn new(
         program: PodProgram,
         drivers: PodDrivers,
         files: Arc<dyn PodFiles>,
         memory: Arc<HostMemory>,
-        directory: PathBuf,
+        (directory, locks): (PathBuf, PathBuf),
     ) -> Self {
+        let (locks, next) = (PodLocks::new(locks), AtomicU64::default());
         let (holder, held) = (PodHolder::default(), Arc::default());
-        Self { program, drivers, files, memory, directory, next: AtomicU64::default(), holder, held }
+        Self { program, drivers, files, memory, directory, locks, next, holder, held }
     }
 
     /// Lets pods outlive this keeper, and takes over those of an earlier one.
@@ -214,16 +217,24 @@ impl PodStarter {
                 directory.and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
             (&self.holder, PodNote::new(model, pod, digest, directory))
         };
+        let lock = self.locks.take(model, pod).await?;
         let started = match command {
-            PodCommand::Container(arguments) => self.program.start(&arguments, None, Some(note(None))),
+            PodCommand::Container(arguments) => {
+                self.program.start(&arguments, Some(lock), None, Some(note(None)))
+            }
             PodCommand::Workload { component, port, more } => {
                 let directory = self.directory().map_err(|error| format!("its directory: {error}"))?;
                 let arguments = [&wasm(name, &component, port, directory.path())[..], &more[..]].concat();
                 let kept = note(Some(directory.path()));
-                self.program.start(&arguments, Some(directory), Some(kept))
+                self.program.start(&arguments, Some(lock), Some(directory), Some(kept))
             }
         };
         started.map_err(|error| error.to_string())
+    }
+
+    /// Forgets a pod that has ended and is not started again.
+    pub(super) fn forget(&self, model: ModelUuid, pod: &PodId) {
+        self.locks.forget(model, pod);
     }
 
     /// Returns the command of a pod, whose component is fetched first if needed.
@@ -302,6 +313,7 @@ fn wasm(name: &str, component: &Path, port: Option<u16>, directory: &Path) -> Ve
 
 /// Removes what pods of an earlier agent left. A pod that is held keeps its files.
 pub(crate) fn forget_earlier(directories: &Directories, held: &HeldPods) {
+    lock::forget_unheld(&directories.pod_locks());
     let kept = held.directories();
     for entry in fs::read_dir(directories.pods()).into_iter().flatten().flatten() {
         if !kept.contains(&entry.path()) {
@@ -326,7 +338,13 @@ pub(super) mod tests {
     fn starter(drivers: PodDrivers, directory: &Path) -> PodStarter {
         let environment = vec![("PATH".into(), "/usr/bin:/bin".into())];
         let program = PodProgram { path: "/bin/true".into(), arguments: Vec::new(), environment };
-        PodStarter::new(program, drivers, Arc::new(NoFiles), HostMemory::new(None), directory.to_owned())
+        PodStarter::new(
+            program,
+            drivers,
+            Arc::new(NoFiles),
+            HostMemory::new(None),
+            (directory.to_owned(), directory.to_owned()),
+        )
     }
 
     fn workload() -> PodSoftware {

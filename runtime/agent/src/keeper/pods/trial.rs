@@ -27,7 +27,7 @@ pub(crate) async fn try_container(
     private_directory(&root).map_err(|error| format!("{}: {error}", root.display()))?;
     let mut arguments = driver_arguments(driver);
     arguments.extend(["--root".into(), root.into_os_string(), "--host-name".into(), "trial".into()]);
-    let started = program.start(&arguments, None, None);
+    let started = program.start(&arguments, None, None, None);
     let mut process = started.map_err(|error| format!("a pod could not be started: {error}"))?;
     match timeout(BEGINS_WITHIN, process.report()).await {
         Ok(Ok(Some(PodEvent::Ready(_)))) => {

@@ -367,8 +367,13 @@ impl Scene {
         let program =
             PodProgram { path: "/nonexistent".into(), arguments: Vec::new(), environment: Vec::new() };
         let files = Arc::clone(&charms) as Arc<dyn PodFiles>;
-        let pods =
-            PodStarter::new(program, PodDrivers::default(), files, HostMemory::new(None), directories.pods());
+        let pods = PodStarter::new(
+            program,
+            PodDrivers::default(),
+            files,
+            HostMemory::new(None),
+            (directories.pods(), directories.pod_locks()),
+        );
         let shared = Arc::new(Shared {
             agent: "host".parse().unwrap(),
             controller: controller.clone(),
