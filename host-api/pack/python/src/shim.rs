@@ -39,6 +39,7 @@ const SOURCES: &[(&str, &str)] = sources!["../../../sdk/python/":
     "periapt_ops/stand_ins/locks.py",
     "periapt_ops/stand_ins/names.py",
     "periapt_ops/stand_ins/network.py",
+    "periapt_ops/stand_ins/pipes.py",
     "periapt_ops/stand_ins/pools.py",
     "periapt_ops/stand_ins/processes.py",
     "periapt_ops/stand_ins/sockets.py",

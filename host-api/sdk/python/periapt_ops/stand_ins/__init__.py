@@ -3,7 +3,7 @@
 None knows `ops`: they stand in for parts of the standard library, so that any version of `ops` runs with them.
 """
 
-from . import files, floats, hashing, headers, hosts, interpreters, locks, network, pools, processes, threads, tls, users, xz
+from . import files, floats, hashing, headers, hosts, interpreters, locks, network, pipes, pools, processes, threads, tls, users, xz
 
 
 def install() -> None:
@@ -18,6 +18,7 @@ def install() -> None:
     hosts.install()
     interpreters.install()
     threads.install()
+    pipes.install()
     pools.install()
     processes.install()
     tls.install()

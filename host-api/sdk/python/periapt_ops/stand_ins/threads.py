@@ -74,7 +74,7 @@ def join(self: threading.Thread, timeout: float | None = None) -> None:
         _run(self)
     elif is_alive(self):
         # It waits for the caller, further up the stack.
-        _wait_for_nobody(timeout)
+        wait_for_nobody(timeout)
 
 
 def is_alive(self: threading.Thread) -> bool:
@@ -96,7 +96,7 @@ def wait(self: threading.Condition, timeout: float | None = None) -> bool:
         while not (woken := waiter.acquire(False)) and _waiting:
             _run(_waiting[0])
         if not woken:
-            _wait_for_nobody(timeout)
+            wait_for_nobody(timeout)
         return woken
     finally:
         self._acquire_restore(saved)
@@ -122,7 +122,7 @@ def _run(thread: threading.Thread) -> None:
         setattr(thread, _HAS_ENDED, True)
 
 
-def _wait_for_nobody(timeout: float | None) -> None:
+def wait_for_nobody(timeout: float | None) -> None:
     """Ends a wait that no thread is left to end."""
     if threading.current_thread().daemon:
         raise _Ended
