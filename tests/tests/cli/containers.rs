@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use crate::workloads::{children, processes, until};
 
+mod calls;
 mod hostile;
 mod limits;
 

@@ -6,6 +6,7 @@ use anyhow::Context as _;
 use periapt_tests::{Installation, POLL_INTERVAL, RunningProcess, signal};
 use serde_json::{Value, json};
 
+pub(crate) mod calls;
 mod commands;
 mod keepers;
 mod languages;
