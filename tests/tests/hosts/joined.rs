@@ -6,7 +6,7 @@ use anyhow::{Context as _, ensure};
 use periapt_tests::{Installation, Link, set_link};
 use serde_json::Value;
 
-use crate::site::{HOSTS, on, on_a_site};
+use crate::site::{HOSTS, host_of, on, on_a_site};
 
 #[test]
 fn units_on_three_hosts_are_one_application() -> anyhow::Result<()> {
@@ -58,15 +58,6 @@ fn a_host_that_was_cut_off_goes_on_where_it_was() -> anyhow::Result<()> {
         ensure!(told == "9\n", "{told}");
         Ok(())
     })
-}
-
-/// Returns the host of a unit.
-fn host_of(status: &Value, unit: &str) -> anyhow::Result<String> {
-    let application = unit.split('/').next().unwrap_or(unit);
-    let place = format!("/applications/{application}/units/{}/machine", unit.replace('/', "~1"));
-    let machine = status.pointer(&place).and_then(Value::as_str).context("a machine")?;
-    let host = status.pointer(&format!("/machines/{machine}/instance-id")).and_then(Value::as_str);
-    Ok(host.with_context(|| format!("the host of {unit} in {status}"))?.to_owned())
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod calls;
 mod egress;
 mod firewall;
 mod joined;
+mod once;
 mod packets;
 mod servers;
 mod site;

@@ -61,6 +61,14 @@ impl Site {
         agent.end("KILL").map(drop)
     }
 
+    /// Returns the process of a host's agent.
+    pub(crate) fn agent_process(&self, host: &str) -> anyhow::Result<u32> {
+        match HOSTS.iter().position(|name| *name == host).context("a host")? {
+            0 => self.north.agent_process("local"),
+            number => Ok(self.agents.get(number - 1).context("an agent")?.id()),
+        }
+    }
+
     /// Returns the state of an agent.
     pub(crate) fn is_alive(&self, host: &str) -> anyhow::Result<bool> {
         let agents = self.north.json(["agents"])?;
@@ -81,4 +89,13 @@ impl Site {
 /// Returns an installation on a host.
 pub(crate) fn on(host: &str) -> anyhow::Result<Installation> {
     Ok(Installation::empty()?.in_network(network_of(host)))
+}
+
+/// Returns the host of a unit.
+pub(crate) fn host_of(status: &Value, unit: &str) -> anyhow::Result<String> {
+    let application = unit.split('/').next().unwrap_or(unit);
+    let place = format!("/applications/{application}/units/{}/machine", unit.replace('/', "~1"));
+    let machine = status.pointer(&place).and_then(Value::as_str).context("a machine")?;
+    let host = status.pointer(&format!("/machines/{machine}/instance-id")).and_then(Value::as_str);
+    Ok(host.with_context(|| format!("the host of {unit} in {status}"))?.to_owned())
 }

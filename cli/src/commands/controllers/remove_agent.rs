@@ -14,8 +14,8 @@ use crate::{
 ///
 /// The controller refuses the agent from then on, and closes its connections; the agent's process ends. An agent with machines or storage is
 /// removed by force alone. Its units then go to other agents after the time of `agent-failover-after` in `periapt
-/// model-config`, as those of a host that is gone. Units with storage, and units that were placed on it by name, stay
-/// until `periapt remove-unit --force` removes them.
+/// model-config`, as those of a host that is gone. Units with storage or workloads, and units that were placed on it by
+/// name, stay until `periapt remove-unit --force` removes them.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  periapt remove-agent worker-1 --no-prompt")]
 pub(crate) struct RemoveAgent {

@@ -14,6 +14,7 @@ use crate::{
     entity::Machine,
     root::{ModelState, Root},
     transaction::Transaction,
+    unit::workloads::status::may_run,
 };
 
 /// The most machines that one commit moves.
@@ -71,7 +72,7 @@ impl<'a> Destinations<'a> {
     pub(crate) fn can_take(&self, state: &ModelState, agent: &AgentName) -> bool {
         state
             .machines_of(agent)
-            .filter(|machine| may_move(state, machine))
+            .filter(|machine| may_move(self.root, state, machine))
             .any(|machine| destination(self.root, state, machine.id, self.loads()).is_some())
     }
 }
@@ -84,7 +85,7 @@ pub(crate) fn move_machines(tx: &mut Transaction<'_>, agent: &AgentName) {
         return;
     }
     let mut loads = loads(tx.root, tx.env.lease_now_ms);
-    let movable = tx.state.machines_of(agent).filter(|machine| may_move(&tx.state, machine));
+    let movable = tx.state.machines_of(agent).filter(|machine| may_move(tx.root, &tx.state, machine));
     let movable: Vec<Machine> = movable.map(|machine| Machine::clone(machine)).collect();
     let mut moved = 0;
     for machine in movable {
@@ -100,15 +101,18 @@ pub(crate) fn move_machines(tx: &mut Transaction<'_>, agent: &AgentName) {
     }
 }
 
-/// Returns true if nothing binds a machine to its agent: no unit on it has storage, which is on the agent's disk, and
-/// none was placed on the agent by name.
-fn may_move(state: &ModelState, machine: &Machine) -> bool {
+/// Returns true if nothing binds a machine to its agent: no unit on it has storage, which is on the agent's disk, or
+/// workloads, which may run on there for as long as nobody reaches the agent, and none was placed on the agent by name.
+fn may_move(root: &Root, state: &ModelState, machine: &Machine) -> bool {
     let is_bound = |placement: Option<&Placement>| matches!(placement, Some(Placement::Agent(_)));
     let mut units = state.units_on(&machine.id).peekable();
     machine.life == Life::Alive
         && units.peek().is_some()
-        && units
-            .all(|unit| !is_bound(unit.placement.as_ref()) && state.storages_of(&unit.name).next().is_none())
+        && units.all(|unit| {
+            !is_bound(unit.placement.as_ref())
+                && state.storages_of(&unit.name).next().is_none()
+                && !may_run(root, state, unit)
+        })
 }
 
 /// Returns the agent to which a machine can go.

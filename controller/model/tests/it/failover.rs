@@ -3,7 +3,7 @@
 use periapt_host_api::{
     ErrorCode, MachineId,
     agent::{LeaseClaim, RunnerCommand},
-    command::{Command, Deploy, Placement},
+    command::{Command, Deploy, Placement, RefreshWith},
     constraints::Constraints,
     timing::{FAILOVER_AFTER, LEASE_SECONDS},
 };
@@ -154,6 +154,28 @@ fn what_is_bound_to_its_host_stays() {
     assert_eq!(bound.map(|unit| world.agent_of(unit)), ["a1", "a1", "a1"]);
     cut_off(&mut world, 10 * AFTER);
     assert_eq!(bound.map(|unit| world.agent_of(unit)), ["a1", "a1", "a1"]);
+}
+
+#[test]
+fn units_with_workloads_stay_whichever_charm_declares_them() {
+    let served = format!("{DB}containers:\n  web: {{}}\n");
+    for (runs, next, stays) in
+        [(&*served, None, true), (&*served, Some(DB), true), (DB, Some(&*served), true), (DB, None, false)]
+    {
+        let mut world = World::new();
+        let charm = world.upload(runs);
+        world.deploy(charm, "db", 1);
+        world.start("db/0");
+        if let Some(next) = next {
+            // The unit has not taken it yet.
+            let (charm, application) = (world.upload(next), "db".parse().unwrap());
+            let with = RefreshWith::default();
+            world.run(Command::Refresh { application, charm, force: false, with }).unwrap();
+        }
+        world.agent("a2");
+        cut_off(&mut world, 10 * AFTER);
+        assert_eq!(world.agent_of("db/0") == "a1", stays, "{runs} and {next:?}");
+    }
 }
 
 #[test]

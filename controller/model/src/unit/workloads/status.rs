@@ -53,6 +53,16 @@ pub fn check_container(
     Err(Refusal::not_found(text))
 }
 
+/// Returns true if workloads of a unit may run on its agent: the charm that it runs or will run first declares some, its
+/// application's present charm does, or an agent has reported some.
+pub(crate) fn may_run(root: &Root, state: &ModelState, unit: &Unit) -> bool {
+    let declares = |meta: &CharmMeta| !meta.containers.is_empty();
+    let wanted = || root.charm(&state.application(unit.name.application())?.charm.digest);
+    charm_of(root, state, unit).is_some_and(declares)
+        || wanted().is_some_and(|charm| declares(&charm.meta))
+        || state.workloads_of(&unit.name).is_some_and(|reported| !reported.report.containers.is_empty())
+}
+
 /// Returns the charm that a unit runs, or will run first.
 fn charm_of<'a>(root: &'a Root, state: &ModelState, unit: &Unit) -> Option<&'a CharmMeta> {
     let wanted = || Some(state.application(unit.name.application())?.charm);
