@@ -2,3 +2,4 @@
 
 pub(crate) mod entity;
 pub(crate) mod entry;
+mod operation;

@@ -17,6 +17,11 @@ pub fn is_confidential(tool: &str) -> bool {
     CONFIDENTIAL.contains(&tool)
 }
 
+/// Returns true if the parameters of a run name a container: then it is a program there, or refused, and never a script.
+pub fn names_container(parameters: &Parameters) -> bool {
+    parameters.get("container").is_some_and(|container| !container.is_null())
+}
+
 /// The command of one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExecCommand {

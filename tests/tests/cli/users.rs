@@ -24,6 +24,16 @@ fn registration(output: &str) -> anyhow::Result<String> {
     Ok(line.with_context(|| format!("no registration in {output}"))?.to_owned())
 }
 
+/// Adds a user, and returns a client of theirs that is logged in.
+pub(crate) fn colleague(operator: &Installation, user: &str) -> anyhow::Result<Installation> {
+    let colleague = Installation::empty()?;
+    let text = registration(&operator.ok(["add-user", user])?)?;
+    let line = format!("{text}\ncorrect horse");
+    let done = run_with_line(&colleague, &line, ["register", "-", "--no-prompt"])?;
+    anyhow::ensure!(done.code == Some(0), "{done:?}");
+    Ok(colleague)
+}
+
 #[test]
 fn a_colleague_registers_reads_a_model_and_is_refused_a_write() -> anyhow::Result<()> {
     let (operator, colleague) = (Installation::empty()?, Installation::empty()?);

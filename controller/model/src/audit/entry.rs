@@ -1,5 +1,5 @@
 //! The entry of one request. It names the command and its subject, and holds nothing of the command's content, which may
-//! be secret.
+//! be secret, but for what is run in a container.
 
 use periapt_host_api::{
     ModelUuid, UserName,
@@ -11,7 +11,7 @@ use periapt_host_api::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::entity::AuditHead;
+use super::{entity::AuditHead, operation};
 use crate::{
     access::command::{name_of_command, name_of_controller_command},
     entity::EntityKey,
@@ -93,6 +93,7 @@ fn named(input: &Input) -> (String, String) {
                 Command::GrantModel { user, access } | Command::RevokeModel { user, access } => {
                     format!("model {model}, user {user}, {access}")
                 }
+                Command::EnqueueOperation(request) => operation::subject(model, request),
                 _ => format!("model {model}"),
             };
             (act, subject)

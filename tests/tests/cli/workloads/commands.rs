@@ -6,6 +6,7 @@ use anyhow::Context as _;
 use serde_json::{Value, json};
 
 use super::{Scene, processes, until};
+use crate::users::colleague;
 
 #[test]
 fn operators_run_programs_in_a_container_and_stop_them() -> anyhow::Result<()> {
@@ -64,5 +65,43 @@ fn operators_run_programs_in_a_container_and_stop_them() -> anyhow::Result<()> {
     periapt.ok(["cancel-task", task])?;
     until("it is killed", || Ok(processes(&[sleeps])?.is_empty()))?;
     assert!(began.elapsed() < Duration::from_secs(3_600));
+    Ok(())
+}
+
+#[test]
+fn a_program_in_a_container_needs_write_access_and_is_in_the_audit_log() -> anyhow::Result<()> {
+    let scene = Scene::new()?;
+    let periapt = &scene.periapt;
+    scene.boot_id()?;
+    let jane = colleague(periapt, "jane")?;
+    let file = periapt.path().join("touched");
+    let path = file.to_str().context("a path")?;
+    let touch = ["exec", "-m", "admin/test", "-u", "probe/0", "--container", "web", "--", "touch", path];
+    periapt.ok(["grant", "jane", "read", "test"])?;
+    let refused = jane.refused(touch)?;
+    assert!(refused.contains("permission denied"), "{refused}");
+    assert!(!file.exists(), "it has run");
+    periapt.ok(["grant", "jane", "write", "test"])?;
+    jane.ok(touch)?;
+    assert!(file.exists(), "it has not run");
+    // A script of hook tools does what the unit may do, and needs more.
+    let script = jane.refused(["exec", "-m", "admin/test", "-u", "probe/0", "--", "is-leader"])?;
+    assert!(script.contains("permission denied"), "{script}");
+
+    let log = periapt.json(["audit-log"])?;
+    let requests = log.as_array().into_iter().flatten().map(|entry| &entry["request"]);
+    let of_jane =
+        requests.filter(|request| request["user"] == "jane" && request["act"] == "enqueue-operation");
+    let told: Vec<(&str, &Value)> = of_jane
+        .filter_map(|request| Some((request["subject"].as_str()?.split_once(", ")?.1, &request["outcome"])))
+        .collect();
+    let subject =
+        format!("action juju-exec, unit probe/0, container web, command 'touch' '{}'", file.display());
+    let denied = json!({"refused": "permission-denied"});
+    assert_eq!(
+        told,
+        [(&*subject, &denied), (&*subject, &json!("done")), ("action juju-exec, unit probe/0", &denied)],
+        "{log}"
+    );
     Ok(())
 }

@@ -3,6 +3,7 @@
 use periapt_host_api::{
     ErrorCode, ModelUuid,
     access::{ControllerAccess, ModelAccess},
+    action::{EnqueueOperation, Parameters},
     command::{Caller, Command, ControllerCommand, Deploy},
     exec,
 };
@@ -74,11 +75,14 @@ fn each_level_may_do_what_the_table_says_and_no_more() {
 
     grant(&mut world, "jane", ModelAccess::Read).unwrap();
     assert!(is_visible(&world.root, &user("jane"), world.state()));
-    assert_eq!(as_user(&mut world, "jane", write()).unwrap_err().code, ErrorCode::PermissionDenied);
+    for command in [write(), in_container()] {
+        assert_eq!(as_user(&mut world, "jane", command).unwrap_err().code, ErrorCode::PermissionDenied);
+    }
     assert_eq!(world.ask(&user("jane"), &destroy(model)).unwrap_err().code, ErrorCode::PermissionDenied);
 
     grant(&mut world, "jane", ModelAccess::Write).unwrap();
     as_user(&mut world, "jane", write()).unwrap();
+    assert_ne!(as_user(&mut world, "jane", in_container()).unwrap_err().code, ErrorCode::PermissionDenied);
     for command in [grant_other(), script()] {
         assert_eq!(as_user(&mut world, "jane", command).unwrap_err().code, ErrorCode::PermissionDenied);
     }
@@ -128,14 +132,20 @@ fn only_administrators_of_a_model_grant_hosts_outside() {
     assert_eq!(world.application("app").workload_egress, None);
 }
 
-/// A script on a unit that does not exist.
+/// A script on no unit.
 fn script() -> Command {
-    Command::EnqueueOperation(periapt_host_api::action::EnqueueOperation {
-        action: exec::ACTION.into(),
-        receivers: vec![],
-        parameters: Default::default(),
-        turns: Default::default(),
-    })
+    run(Default::default())
+}
+
+/// A program in a container of no unit.
+fn in_container() -> Command {
+    let container = "web".parse().unwrap();
+    run(exec::ExecRequest::in_container(&["true".to_owned()], container).unwrap().into_parameters())
+}
+
+fn run(parameters: Parameters) -> Command {
+    let (action, turns) = (exec::ACTION.into(), Default::default());
+    Command::EnqueueOperation(EnqueueOperation { action, receivers: vec![], parameters, turns })
 }
 
 #[test]
