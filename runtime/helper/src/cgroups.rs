@@ -167,6 +167,17 @@ fn write_files<'a>(directory: &Path, files: impl Iterator<Item = &'a BoundFile>)
     Ok(())
 }
 
+/// Has cgroups of version 2 keep a bound below a directory. Those of others there may have enabled it before.
+fn enable(bound: Bound, parent: &Path) -> Result<(), String> {
+    let controller = bound.controller();
+    let offered = fs::read_to_string(parent.join("cgroup.controllers")).unwrap_or_default();
+    if !offered.split_whitespace().any(|it| it == controller) {
+        return Err(format!("{}: the host offers no controller {controller} there", parent.display()));
+    }
+    let file = parent.join("cgroup.subtree_control");
+    fs::write(&file, format!("+{controller}")).map_err(|error| at(&file, error))
+}
+
 fn at(path: &Path, error: io::Error) -> String {
     format!("{}: {error}", path.display())
 }
@@ -215,11 +226,10 @@ impl Cgroups {
             fs::create_dir(&directory).map_err(|error| at(&directory, error))?;
             self.directories.push(directory.clone());
         }
-        if version == Version::Two {
-            // It has them already, or this fails, and so do the files below.
-            let _ = fs::write(parent.join("cgroup.subtree_control"), format!("+{}", bound.controller()));
-        }
-        write_files(&directory, bound.files(version, limits).iter())
+        let enabled = if version == Version::Two { enable(bound, parent) } else { Ok(()) };
+        let written = write_files(&directory, bound.files(version, limits).iter());
+        // Files are missing because the controller was not enabled.
+        written.map_err(|reason| enabled.err().unwrap_or(reason))
     }
 
     /// Moves a process without others into the cgroups.
@@ -384,77 +394,4 @@ fn places(own: &str, mounts: &str) -> Vec<Place> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn shown(own: &str, mounts: &str) -> Vec<(Version, String)> {
-        let places = places(own, mounts).into_iter();
-        places.map(|it| (it.version, it.directory.display().to_string())).collect()
-    }
-
-    #[test]
-    fn the_own_cgroup_is_found_in_both_versions_and_through_a_part_of_a_hierarchy() {
-        let two = "30 20 0:26 / /sys/fs/cgroup rw shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
-        assert_eq!(
-            shown("0::/user.slice/own.scope\n", two),
-            [(Version::Two, "/sys/fs/cgroup/user.slice/own.scope".to_owned())]
-        );
-        let one = "31 20 0:27 / /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids\n\
-                   32 20 0:28 /docker/x /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n\
-                   33 20 0:29 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n";
-        assert_eq!(
-            shown("8:pids:/a\n7:memory:/docker/x/y\n6:cpu,cpuacct:/\n5:freezer:/\nbroken", one),
-            [
-                (Version::One, "/sys/fs/cgroup/pids/a".to_owned()),
-                (Version::One, "/sys/fs/cgroup/memory/y".to_owned()),
-                (Version::One, "/sys/fs/cgroup/cpu,cpuacct/".to_owned()),
-            ]
-        );
-        assert_eq!(shown("7:memory:/elsewhere\n", one), []);
-    }
-
-    #[test]
-    fn a_host_without_cgroups_is_told_for_each_bound() {
-        let mut cgroups = Cgroups::default();
-        let limits = CgroupLimits { memory: 1 << 30, processes: 16, cpu: None };
-        let refused = cgroups.bind(Bound::Memory, &[], &limits).unwrap_err();
-        assert!(refused.contains("no cgroups with the controller memory"), "{refused}");
-        assert!(cgroups.directories.is_empty());
-    }
-
-    #[test]
-    fn bounds_are_changed_and_usage_is_read_in_the_directories_of_both_versions() {
-        let directory = tempfile::tempdir().unwrap();
-        let file = |name: &str| directory.path().join(name);
-        let read = |name: &str| fs::read_to_string(file(name)).unwrap();
-        let files = [
-            ("memory.max", "0"),
-            ("memory.limit_in_bytes", "0"),
-            ("cpu.max", ""),
-            ("cpu.cfs_period_us", ""),
-            ("cpu.cfs_quota_us", ""),
-            ("memory.current", "3000\n"),
-            ("memory.usage_in_bytes", "4000\n"),
-            ("memory.stat", "file 9\ninactive_file 1000\ntotal_inactive_file 500\n"),
-            ("cpu.stat", "usage_usec 77\nuser_usec 70\n"),
-            ("cpuacct.usage", "5000000\n"),
-        ];
-        for (name, text) in files {
-            fs::write(file(name), text).unwrap();
-        }
-        let limits = CgroupLimits { memory: 64 << 20, processes: 16, cpu: Some(250) };
-        for (version, memory, cpu, expected) in [
-            (Version::Two, "memory.max", "cpu.max", ("25000 100000", Some(2000), Some(77))),
-            (Version::One, "memory.limit_in_bytes", "cpu.cfs_quota_us", ("25000", Some(3500), Some(5000))),
-        ] {
-            let place = || Some((version, directory.path().to_owned()));
-            let cgroups = GuardedCgroups { memory: place(), processor: place() };
-            cgroups.bind(&limits).unwrap();
-            assert!(read(memory).starts_with("67108864"));
-            assert_eq!((read(cpu).as_str(), cgroups.memory(), cgroups.cpu_us()), expected);
-        }
-        let none = GuardedCgroups { memory: None, processor: None };
-        assert_eq!((none.memory(), none.cpu_us()), (None, None));
-        none.bind(&limits).unwrap();
-    }
-}
+mod tests;
