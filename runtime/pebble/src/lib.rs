@@ -12,6 +12,7 @@ mod duration;
 mod identity;
 mod limits;
 mod log;
+mod log_push;
 mod message;
 mod notice;
 mod plan;
@@ -24,10 +25,12 @@ pub use duration::GoDuration;
 pub use identity::Access;
 pub use limits::PodLimits;
 pub use log::OutputLine;
+pub use log_push::{LogPush, LogPushForm, LogPushLine, LogPushLocation, LogPushResult, LogPushStream};
 pub use message::{
-    Account, AddLayer, ChangeId, ChecksAction, ChecksBody, ExecBody, Exit, IdentitiesBody, NoticeBody,
-    NoticesQuery, PodAnswer, PodCaller, PodInput, PodOutput, PodRefusal, PodRequest, PodTime, Probe, ProbeId,
-    ProcessId, RequestId, ServicesAction, ServicesBody, SignalsBody, Spawn, Stdio, TaskId, WebsocketName,
+    Account, AddLayer, ChangeId, ChecksAction, ChecksBody, ExecBody, Exit, IdentitiesBody, LogPushId,
+    LogTargetState, NoticeBody, NoticesQuery, PodAnswer, PodCaller, PodInput, PodOutput, PodRefusal,
+    PodRequest, PodTime, Probe, ProbeId, ProcessId, RequestId, ServicesAction, ServicesBody, SignalsBody,
+    Spawn, Stdio, TaskId, WebsocketName,
 };
 pub use plan::{Adding, CheckLevel, Layer, LayerError, Plan, Stack};
 pub use signal::Signal;

@@ -17,6 +17,12 @@ pub struct PodLimits {
     pub checks: usize,
     /// Log targets in the plan.
     pub log_targets: usize,
+    /// Log targets that have services. Each of them may have lines on their way, some hundred KiB at most.
+    pub used_log_targets: usize,
+    /// Labels of a log target. Loki takes 15.
+    pub labels: usize,
+    /// Bytes of a label's value, before and after its variables have their values. Loki takes as many.
+    pub label: usize,
     /// Bytes of a label, a name or a notice's key.
     pub name: usize,
     /// Changes that are kept. Changes in progress are not dropped, and no new ones begin above it.
@@ -62,6 +68,9 @@ impl Default for PodLimits {
             services: 200,
             checks: 200,
             log_targets: 100,
+            used_log_targets: 16,
+            labels: 32,
+            label: 2 << 10,
             name: 255,
             changes: 1_000,
             tasks: 4_000,

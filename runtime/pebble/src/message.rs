@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::{
     duration::{GoDuration, optional},
     log::OutputLine,
+    log_push::{LogPush, LogPushResult},
     plan::CheckLevel,
     signal::Signal,
     word::words,
@@ -56,6 +57,8 @@ ids! {
     ProcessId,
     /// A question of a check. No number is used twice.
     ProbeId,
+    /// A push of lines to a log target. No number is used twice.
+    LogPushId,
     /// A task of a change.
     TaskId,
     /// A change.
@@ -106,6 +109,8 @@ pub enum PodInput {
     Wrote(ProcessId, Vec<u8>),
     /// A probe has an answer: none if all is well, or the error in words.
     Probed(ProbeId, Result<(), String>),
+    /// A push of lines has ended.
+    Pushed(LogPushId, LogPushResult),
     /// The pod is to end with an exit code: services are stopped first.
     End(i32),
 }
@@ -134,12 +139,28 @@ pub enum PodOutput {
     Forget(TaskId),
     /// Asks a workload.
     Probe(ProbeId, Probe, Duration),
+    /// Sends lines to a log target. The answer is `Pushed`.
+    Push(LogPushId, Box<LogPush>),
+    /// Tells the operator how a log target, by its name, has changed.
+    LogTarget(String, LogTargetState),
     /// Tells the operator that a service ended by itself, or could not be started again, and the reason in words.
     ServiceEnded(String, String),
     /// Tells the charm of a notice.
     Notice(WorkloadNotice),
     /// Ends the pod with an exit code: no service runs any more.
     Shutdown(i32),
+}
+
+/// The state of a log target that the operator is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LogTargetState {
+    /// It takes lines again. So many were lost meanwhile.
+    Takes {
+        /// The lines that it refused, and those that gave way to newer ones before they could be sent.
+        lost: u64,
+    },
+    /// It gets no lines or takes none, and the reason in words.
+    Fails(String),
 }
 
 /// A process to start.

@@ -2,6 +2,7 @@
 
 mod checks;
 mod execs;
+mod forwards;
 mod notices;
 mod read;
 mod requests;
@@ -22,7 +23,7 @@ use crate::{
     identity::Identities,
     limits::PodLimits,
     log::Logs,
-    message::{ChangeId, PodInput, PodOutput, PodTime, ProbeId, ProcessId, RequestId, TaskId},
+    message::{ChangeId, LogPushId, PodInput, PodOutput, PodTime, ProbeId, ProcessId, RequestId, TaskId},
     notice::Notices,
     plan::Stack,
     warning::Warnings,
@@ -30,6 +31,7 @@ use crate::{
 
 use checks::CheckRun;
 use execs::Exec;
+use forwards::Forward;
 use services::Run;
 use waiters::Waiter;
 
@@ -62,11 +64,13 @@ pub struct Supervisor {
     services: BTreeMap<String, Run>,
     checks: BTreeMap<String, CheckRun>,
     execs: BTreeMap<TaskId, Exec>,
+    forwards: BTreeMap<String, Forward>,
     processes: BTreeMap<ProcessId, Owner>,
     waiters: BTreeMap<RequestId, Waiter>,
     outputs: Vec<PodOutput>,
     last_process: u64,
     last_probe: u64,
+    last_push: u64,
     random: u64,
     /// The number of changes of the shown state of services and checks.
     state_changes: u64,
@@ -86,6 +90,8 @@ enum Owner {
 struct Ending {
     code: i32,
     is_told: bool,
+    /// The time until which the last lines are sent to log targets, once no service runs.
+    sends_until: Option<Duration>,
 }
 
 impl Supervisor {
@@ -106,11 +112,13 @@ impl Supervisor {
             services: BTreeMap::new(),
             checks: BTreeMap::new(),
             execs: BTreeMap::new(),
+            forwards: BTreeMap::new(),
             processes: BTreeMap::new(),
             waiters: BTreeMap::new(),
             outputs: Vec::new(),
             last_process: 0,
             last_probe: 0,
+            last_push: 0,
             state_changes: 0,
             ending: None,
         }
@@ -132,6 +140,7 @@ impl Supervisor {
             PodInput::Exited(process, exit) => self.exited(process, &exit),
             PodInput::Wrote(process, bytes) => self.wrote(process, &bytes),
             PodInput::Probed(probe, result) => self.probed(probe, result),
+            PodInput::Pushed(push, result) => self.pushed(push, result),
             PodInput::End(code) => self.end(code),
         }
         self.run_tasks();
@@ -146,7 +155,9 @@ impl Supervisor {
         let checks = self.checks.values().filter_map(CheckRun::wake);
         let execs = self.execs.values().filter_map(Exec::wake);
         let waiters = self.waiters.values().filter_map(Waiter::wake);
-        services.chain(checks).chain(execs).chain(waiters).min()
+        let forwards = self.forwards.values().filter_map(Forward::wake);
+        let ending = self.ending.filter(|ending| !ending.is_told).and_then(|ending| ending.sends_until);
+        services.chain(checks).chain(execs).chain(waiters).chain(forwards).chain(ending).min()
     }
 
     /// Returns the number of the next line of output, for readers that wait for more.
@@ -160,6 +171,7 @@ impl Supervisor {
         self.tick_checks();
         self.tick_execs();
         self.tick_waiters();
+        self.tick_forwards();
     }
 
     fn spawned(&mut self, process: ProcessId) {
@@ -195,8 +207,9 @@ impl Supervisor {
     }
 
     fn wrote(&mut self, process: ProcessId, bytes: &[u8]) {
-        if let Some(Owner::Service(name)) = self.processes.get(&process) {
-            self.logs.write(self.now.date, name, bytes, &self.options.limits);
+        if let Some(Owner::Service(name)) = self.processes.get(&process).cloned() {
+            let ended = self.logs.write(self.now.date, &name, bytes, &self.options.limits);
+            self.lines_ended(&name, ended);
         }
     }
 
@@ -205,7 +218,7 @@ impl Supervisor {
         if self.ending.is_some() {
             return;
         }
-        self.ending = Some(Ending { code, is_told: false });
+        self.ending = Some(Ending { code, is_told: false, sends_until: None });
         for name in self.checks.keys().cloned().collect::<Vec<_>>() {
             self.stop_check(&name);
         }
@@ -218,9 +231,14 @@ impl Supervisor {
     }
 
     fn tell_end(&mut self) {
-        let is_quiet = self.services.values().all(|run| !run.has_process());
-        if let Some(ending) = self.ending.as_mut().filter(|ending| !ending.is_told && is_quiet) {
-            ending.is_told = true;
+        let Some(ending) = self.ending.filter(|ending| !ending.is_told) else { return };
+        if self.services.values().any(Run::has_process) {
+            return;
+        }
+        let until = ending.sends_until.unwrap_or(self.now.since_start.saturating_add(forwards::END_TIME));
+        let is_told = self.has_sent_lines() || self.now.since_start >= until;
+        self.ending = Some(Ending { is_told, sends_until: Some(until), ..ending });
+        if is_told {
             self.outputs.push(PodOutput::Shutdown(ending.code));
         }
     }
@@ -237,6 +255,11 @@ impl Supervisor {
     fn next_probe(&mut self) -> ProbeId {
         self.last_probe += 1;
         ProbeId(self.last_probe)
+    }
+
+    fn next_push(&mut self) -> LogPushId {
+        self.last_push += 1;
+        LogPushId(self.last_push)
     }
 
     /// Lengthens a pause by up to a tenth, so that services that failed together do not all start together.

@@ -45,3 +45,44 @@ pub(crate) struct LogTarget {
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub(crate) labels: BTreeMap<String, String>,
 }
+
+/// The words of a list of services that mean all of them and none of them.
+pub(super) const ALL: &str = "all";
+pub(super) const NONE: &str = "-all";
+
+impl LogTarget {
+    /// Returns true if the lines of a service go to the target. The last word of the list that concerns the service counts.
+    pub(crate) fn selects(&self, service: &str) -> bool {
+        let word = |word: &String| match word.as_str() {
+            ALL => Some(true),
+            NONE => Some(false),
+            name if name == service => Some(true),
+            name => (name.strip_prefix('-') == Some(service)).then_some(false),
+        };
+        self.services.iter().rev().find_map(word).unwrap_or(false)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_is_read_from_its_first_word_to_its_last() {
+        for (words, expected) in [
+            (vec![], vec![]),
+            (vec!["all"], vec!["a", "b", "c"]),
+            (vec!["a", "b"], vec!["a", "b"]),
+            (vec!["all", "-b"], vec!["a", "c"]),
+            (vec!["-b", "all"], vec!["a", "b", "c"]),
+            (vec!["all", "-all", "c"], vec!["c"]),
+            (vec!["a", "-a"], vec![]),
+            (vec!["-all"], vec![]),
+        ] {
+            let services = words.iter().map(|word| (*word).to_owned()).collect();
+            let target = LogTarget { services, ..LogTarget::default() };
+            let selected: Vec<_> = ["a", "b", "c"].into_iter().filter(|name| target.selects(name)).collect();
+            assert_eq!(selected, expected, "{words:?}");
+        }
+    }
+}

@@ -4,15 +4,12 @@ use super::{
     check::{Check, ProbeKind},
     command::split,
     layer::{Layer, LayerError, Plan},
-    log_target::LogTarget,
+    log_target::{ALL, LogTarget, NONE},
     merge::Merge,
     order::start_order,
     service::Service,
 };
 use crate::limits::PodLimits;
-
-/// The words of a log target's list that are no service.
-const ALL: [&str; 2] = ["all", "-all"];
 
 type Result = std::result::Result<(), LayerError>;
 
@@ -75,7 +72,12 @@ pub(super) fn plan(plan: &Plan, limits: &PodLimits) -> Result {
         self::check(plan, name, check, limits)?;
     }
     for (name, target) in &plan.log_targets {
-        log_target(plan, name, target)?;
+        log_target(plan, name, target, limits)?;
+    }
+    let used = |target: &&LogTarget| plan.services.keys().any(|service| target.selects(service));
+    let (used, most) = (plan.log_targets.values().filter(used).count(), limits.used_log_targets);
+    if used > most {
+        return refuse(format!("the plan has {used} log targets with services; at most {most} get lines"));
     }
     start_order(plan, plan.services.keys().map(String::as_str)).map(|_| ())
 }
@@ -138,7 +140,7 @@ fn check(plan: &Plan, name: &str, check: &Check, limits: &PodLimits) -> Result {
     }
 }
 
-fn log_target(plan: &Plan, name: &str, target: &LogTarget) -> Result {
+fn log_target(plan: &Plan, name: &str, target: &LogTarget, limits: &PodLimits) -> Result {
     if target.kind.is_none() {
         return refuse(format!(
             "plan must define \"type\" (\"loki\", \"opentelemetry\" or \"syslog\") for log target {name:?}"
@@ -149,16 +151,27 @@ fn log_target(plan: &Plan, name: &str, target: &LogTarget) -> Result {
     }
     for service in &target.services {
         let named = service.strip_prefix('-').unwrap_or(service);
-        if !ALL.contains(&service.as_str()) && !plan.services.contains_key(named) {
+        if ![ALL, NONE].contains(&service.as_str()) && !plan.services.contains_key(named) {
             return refuse(format!("log target {name:?} specifies unknown service {named:?}"));
         }
     }
-    match target.labels.keys().find(|label| label.starts_with("pebble_")) {
-        Some(label) => {
-            refuse(format!("log target {name:?} label {label:?} uses reserved prefix \"pebble_\""))
-        }
-        None => Ok(()),
+    if target.labels.len() > limits.labels {
+        let (count, most) = (target.labels.len(), limits.labels);
+        return refuse(format!("log target {name:?} has {count} labels; at most {most} are sent"));
     }
+    for (label, value) in &target.labels {
+        if label.starts_with("pebble_") {
+            return refuse(format!("log target {name:?} label {label:?} uses reserved prefix \"pebble_\""));
+        }
+        if label.is_empty() || label.len() > limits.name || value.len() > limits.label {
+            return refuse(format!(
+                "log target {name:?} has a label whose name is empty or longer than {} bytes, or whose value is longer \
+                 than {}",
+                limits.name, limits.label
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Refuses names of variables that no process can be given.

@@ -150,6 +150,7 @@ impl Supervisor {
         self.state_changed();
         if !self.is_ending() {
             self.follow_plan();
+            self.follow_log_targets();
         }
         Ok(PodAnswer::Sync(Value::Bool(true)))
     }

@@ -245,7 +245,8 @@ impl Supervisor {
     }
 
     pub(super) fn service_exited(&mut self, name: &str, of: ProcessId, exit: &Exit) {
-        self.logs.flush(self.now.date, name, &self.options.limits);
+        let ended = self.logs.flush(self.now.date, name, &self.options.limits);
+        self.lines_ended(name, ended);
         let Some(state) = self.ended(name, of) else { return };
         self.set_state(name, State::Stopped { failed: exit.code != 0 });
         match state {

@@ -3,6 +3,7 @@
 mod changes;
 mod checks;
 mod execs;
+mod forwards;
 mod notices;
 mod properties;
 mod rights;
@@ -16,6 +17,7 @@ use serde_json::Value;
 use super::*;
 use crate::{
     duration::GoDuration,
+    log_push::LogPush,
     message::{
         AddLayer, ExecBody, Exit, PodAnswer, PodCaller, PodRefusal, PodRequest, Probe, ServicesAction,
         ServicesBody, Spawn, WebsocketName,
@@ -34,6 +36,7 @@ struct Pod {
     running: BTreeMap<ProcessId, Spawn>,
     signals: Vec<(ProcessId, Signal)>,
     probes: Vec<(ProbeId, Probe)>,
+    pushes: Vec<(LogPushId, LogPush)>,
     others: Vec<PodOutput>,
     /// Words to the operator about services that ended.
     told: Vec<String>,
@@ -61,6 +64,7 @@ impl Pod {
             running: BTreeMap::new(),
             signals: Vec::new(),
             probes: Vec::new(),
+            pushes: Vec::new(),
             others: Vec::new(),
             told: Vec::new(),
             starts: Vec::new(),
@@ -91,6 +95,7 @@ impl Pod {
                 }
                 PodOutput::Signal(process, signal) => self.signals.push((process, signal)),
                 PodOutput::Probe(id, probe, _) => self.probes.push((id, probe)),
+                PodOutput::Push(id, push) => self.pushes.push((id, *push)),
                 PodOutput::ServiceEnded(name, reason) => self.told.push(format!("{name}: {reason}")),
                 other => self.others.push(other),
             }

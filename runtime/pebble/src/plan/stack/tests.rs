@@ -132,6 +132,11 @@ fn what_is_wrong_is_named_and_changes_nothing() {
             "log-targets: {t: {override: replace, type: loki, location: x, labels: {pebble_x: y}}}",
             "reserved prefix",
         ),
+        (
+            "log-targets: {t: {override: replace, type: loki, location: x, labels: {'': y}}}",
+            "a label whose name is empty",
+        ),
+        ("log-targets: {t: {override: replace, type: carrier-pigeon, location: x}}", "none of: loki, syslog"),
         ("services: [", "line 1"),
         ("services: {'': {override: replace, command: x}}", "without a name"),
         ("services: {-a: {override: replace, command: x}}", "do not begin with"),
@@ -144,6 +149,28 @@ fn what_is_wrong_is_named_and_changes_nothing() {
     assert!(add(&mut stack, "a\nb", "{}", Adding::OnTop).is_err());
     for empty in ["", "{}", "null", "services:", "# nothing"] {
         add(&mut stack, &format!("empty {empty}"), empty, Adding::OnTop).unwrap();
+    }
+}
+
+#[test]
+fn log_targets_and_their_labels_have_bounds() {
+    let mut stack = stack(&["services: {s: {override: replace, command: x}}"]);
+    let target = |name: u32, extra: &str| {
+        format!("log-targets: {{t{name}: {{override: replace, type: loki, location: x, {extra}}}}}")
+    };
+    let mut add = |name: u32, extra: &str| add(&mut stack, "l", &target(name, extra), Adding::Combined);
+    for number in 0..16 {
+        add(number, "services: [all]").unwrap();
+    }
+    assert!(add(16, "services: [s]").unwrap_err().contains("17 log targets with services; at most 16"));
+    // Those without services count for nothing, and make room.
+    add(16, "services: [s, -all]").unwrap();
+    add(0, "services: [-all]").unwrap();
+    add(16, "services: [s]").unwrap();
+    let labels: Vec<String> = (0..33).map(|number| format!("l{number}: v")).collect();
+    assert!(add(17, &format!("labels: {{{}}}", labels.join(", "))).unwrap_err().contains("at most 32"));
+    for label in [format!("{}: v", "n".repeat(256)), format!("n: {}", "v".repeat(2_049))] {
+        assert!(add(17, &format!("labels: {{{label}}}")).unwrap_err().contains("longer than"));
     }
 }
 
@@ -206,7 +233,38 @@ fn entry() -> impl Strategy<Value = String> {
         })
 }
 
+/// The services among which log targets choose.
+const CHOSEN: [&str; 3] = ["a", "b", "c"];
+
 proptest! {
+    #[test]
+    fn a_log_target_selects_what_its_words_leave_one_after_the_other_in_all_layers(
+        layers in proptest::collection::vec(proptest::collection::vec("-?(all|a|b|c)", 0..6), 1..4),
+        at in 0..4usize,
+    ) {
+        let services = CHOSEN.map(|name| format!("{name}: {{override: replace, command: x}}")).join(", ");
+        let mut stack = stack(&[&format!("services: {{{services}}}")]);
+        let mut expected = std::collections::BTreeSet::new();
+        for (index, words) in layers.iter().enumerate() {
+            let target = format!("{{override: merge, type: loki, location: x, services: [{}]}}", words.join(", "));
+            let label = if index == at { index.saturating_sub(1) } else { index };
+            add(&mut stack, &label.to_string(), &format!("log-targets: {{t: {target}}}"), Adding::Combined).unwrap();
+            for word in words {
+                match word.strip_prefix('-') {
+                    Some("all") => expected.clear(),
+                    Some(name) => expected.retain(|it| *it != name),
+                    None if word == "all" => expected.extend(CHOSEN),
+                    None => expected.extend(CHOSEN.into_iter().filter(|it| it == word)),
+                }
+            }
+        }
+        let target = &stack.plan().log_targets["t"];
+        let selected: std::collections::BTreeSet<_> =
+            CHOSEN.into_iter().filter(|name| target.selects(name)).collect();
+        prop_assert_eq!(selected, expected);
+        prop_assert!(target.services.len() <= 8, "each word is there once");
+    }
+
     #[test]
     fn combining_neighbours_gives_the_same_plan_as_stacking_them(
         layers in proptest::collection::vec(proptest::collection::btree_map("[st]", entry(), 1..3), 1..5),
