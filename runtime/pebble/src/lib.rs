@@ -25,12 +25,14 @@ pub use duration::GoDuration;
 pub use identity::Access;
 pub use limits::PodLimits;
 pub use log::OutputLine;
-pub use log_push::{LogPush, LogPushForm, LogPushLine, LogPushLocation, LogPushResult, LogPushStream};
+pub use log_push::{
+    LogPush, LogPushForm, LogPushLine, LogPushLocation, LogPushResult, LogPushStream, LogTargetState,
+};
 pub use message::{
     Account, AddLayer, ChangeId, ChecksAction, ChecksBody, ExecBody, Exit, IdentitiesBody, LogPushId,
-    LogTargetState, NoticeBody, NoticesQuery, PodAnswer, PodCaller, PodInput, PodOutput, PodRefusal,
-    PodRequest, PodTime, Probe, ProbeId, ProcessId, RequestId, ServicesAction, ServicesBody, SignalsBody,
-    Spawn, Stdio, TaskId, WebsocketName,
+    NoticeBody, NoticesQuery, PodAnswer, PodCaller, PodInput, PodOutput, PodRefusal, PodRequest, PodTime,
+    Probe, ProbeId, ProcessId, RequestId, ServicesAction, ServicesBody, SignalsBody, Spawn, Stdio, TaskId,
+    WebsocketName,
 };
 pub use plan::{Adding, CheckLevel, Layer, LayerError, Plan, Stack};
 pub use signal::Signal;

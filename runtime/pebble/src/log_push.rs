@@ -67,6 +67,18 @@ pub enum LogPushResult {
     Failed(String),
 }
 
+/// The state of a log target that the operator is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LogTargetState {
+    /// It takes lines again. So many were lost meanwhile.
+    Takes {
+        /// The lines that it refused, and those that gave way to newer ones before they could be sent.
+        lost: u64,
+    },
+    /// It gets no lines or takes none, and the reason in words.
+    Fails(String),
+}
+
 impl LogPush {
     /// Returns the path, with its query, that the push is sent to.
     #[must_use]

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::{
     duration::{GoDuration, optional},
     log::OutputLine,
-    log_push::{LogPush, LogPushResult},
+    log_push::{LogPush, LogPushResult, LogTargetState},
     plan::CheckLevel,
     signal::Signal,
     word::words,
@@ -149,18 +149,6 @@ pub enum PodOutput {
     Notice(WorkloadNotice),
     /// Ends the pod with an exit code: no service runs any more.
     Shutdown(i32),
-}
-
-/// The state of a log target that the operator is told.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LogTargetState {
-    /// It takes lines again. So many were lost meanwhile.
-    Takes {
-        /// The lines that it refused, and those that gave way to newer ones before they could be sent.
-        lost: u64,
-    },
-    /// It gets no lines or takes none, and the reason in words.
-    Fails(String),
 }
 
 /// A process to start.

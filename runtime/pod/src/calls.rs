@@ -1,14 +1,24 @@
-//! Calls of the pod's workloads to other units. Each comes on its workload's socket, beside one end of a stream, and goes to
-//! the keeper as it came: the pod answers none.
+//! Calls of the pod's workloads to other units, and those of the pod for them. Each comes on a socket, beside one end of a
+//! stream, and goes to the keeper as it came: the pod answers none.
 
 use std::{
     io,
-    os::{fd::OwnedFd, unix::net::UnixStream as Started},
+    os::{
+        fd::{AsFd as _, OwnedFd},
+        unix::net::UnixStream as Started,
+    },
+    time::Duration,
 };
 
-use periapt_helper::DescriptorLines;
-use periapt_host_api::pod::{DialOrder, MAX_REPORT_BYTES};
-use tokio::{io::Interest, net::UnixStream, sync::mpsc, task::JoinSet};
+use periapt_helper::{DescriptorLines, send_beside};
+use periapt_host_api::pod::{DialOrder, MAX_REPORT_BYTES, OPENED};
+use tokio::{
+    io::{AsyncReadExt as _, Interest},
+    net::UnixStream,
+    sync::mpsc,
+    task::JoinSet,
+    time::timeout,
+};
 
 /// The sockets on which workloads call, one for each process.
 pub(crate) type CallSockets = mpsc::UnboundedReceiver<OwnedFd>;
@@ -18,6 +28,28 @@ pub(crate) type CallSockets = mpsc::UnboundedReceiver<OwnedFd>;
 pub(crate) struct WorkloadCall {
     pub(crate) order: DialOrder,
     pub(crate) stream: OwnedFd,
+}
+
+/// Asks the keeper for a connection, or about a name, by a socket whose other end is taken.
+///
+/// # Errors
+/// `ConnectionRefused` if the keeper refuses; and others if it does not answer.
+pub(crate) async fn ask(order: &DialOrder, calls: &UnixStream, within: Duration) -> io::Result<UnixStream> {
+    let (ours, theirs) = Started::pair()?;
+    ours.set_nonblocking(true)?;
+    let mut ours = UnixStream::from_std(ours)?;
+    let mut line = serde_json::to_vec(order)?;
+    line.push(b'\n');
+    let send = || send_beside(calls, &line, theirs.as_fd());
+    // As few bytes are sent wholly or not at all.
+    if calls.async_io(Interest::WRITABLE, send).await? != line.len() {
+        return Err(io::ErrorKind::WriteZero.into());
+    }
+    drop(theirs);
+    match timeout(within, ours.read_u8()).await.unwrap_or_else(|late| Err(late.into()))? {
+        OPENED => Ok(ours),
+        _ => Err(io::ErrorKind::ConnectionRefused.into()),
+    }
 }
 
 /// Takes the calls of all sockets for as long as it runs.

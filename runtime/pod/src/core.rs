@@ -14,8 +14,8 @@ use std::{
 
 use periapt_host_api::{container::PodState, notice::WaitingNotices};
 use periapt_pebble::{
-    Exit, PodAnswer, PodCaller, PodInput, PodOutput, PodRefusal, PodRequest, PodTime, ProcessId, RequestId,
-    Spawn, Stdio, Supervisor, TaskId, WebsocketName,
+    Exit, LogTargetState, PodAnswer, PodCaller, PodInput, PodOutput, PodRefusal, PodRequest, PodTime,
+    ProcessId, RequestId, Spawn, Stdio, Supervisor, TaskId, WebsocketName,
 };
 use tokio::{
     signal::unix::{SignalKind, signal},
@@ -29,7 +29,8 @@ use crate::{
     event::{Event, Reply},
     network::Network,
     options::PodError,
-    probe,
+    outward::Outward,
+    probe, push,
     session::{self, Sockets},
     streams::{Use, follow, reader, writer},
 };
@@ -141,6 +142,7 @@ pub(crate) struct Core {
     open: BTreeMap<ProcessId, CancellationToken>,
     lines: watch::Sender<u64>,
     network: Network,
+    outward: Outward,
     /// The pod's own services, by name, with their commands.
     services: BTreeMap<String, String>,
     ends: mpsc::Sender<ServiceEnd>,
@@ -160,7 +162,7 @@ impl Core {
         supervisor: Supervisor,
         orders: Orders,
         reports: mpsc::UnboundedReceiver<Report>,
-        network: Network,
+        (network, outward): (Network, Outward),
         services: BTreeMap<String, String>,
     ) -> (Self, Handle, mpsc::Receiver<ServiceEnd>) {
         let (sender, events) = mpsc::channel(QUEUE);
@@ -191,6 +193,7 @@ impl Core {
             open: BTreeMap::new(),
             lines,
             network,
+            outward,
             services,
             ends,
             told: None,
@@ -338,6 +341,19 @@ impl Core {
                     let result = probe::ask(question, network, timeout).await;
                     let _ = events.send(Event::Input(PodInput::Probed(id, result))).await;
                 });
+            }
+            PodOutput::Push(id, lines) => {
+                let (events, outward) = (self.sender.clone(), self.outward.clone());
+                tokio::spawn(async move {
+                    let result = push::send(&lines, &outward).await;
+                    let _ = events.send(Event::Input(PodInput::Pushed(id, result))).await;
+                });
+            }
+            PodOutput::LogTarget(name, LogTargetState::Takes { lost }) => {
+                tracing::info!(log_target = ?name, lost, "a log target takes lines again");
+            }
+            PodOutput::LogTarget(name, LogTargetState::Fails(reason)) => {
+                tracing::warn!(log_target = ?name, reason, "a log target does not get its lines");
             }
             PodOutput::ServiceEnded(service, reason) => {
                 let now = Instant::now();

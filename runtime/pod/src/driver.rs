@@ -12,7 +12,7 @@ use std::{collections::BTreeMap, io, os::fd::OwnedFd, path::PathBuf};
 use periapt_pebble::{ProcessId, Signal, Spawn};
 use tokio::sync::mpsc;
 
-use crate::{files::FileBounds, names::Names, network::Network};
+use crate::{files::FileBounds, names::Names, network::Network, outward::WorkloadNetwork};
 pub use plain::Plain;
 pub(crate) use thread::{Order, Orders, Report, start};
 pub use wasm::{Wasm, WasmListen, WasmOptions, WasmWorkload};
@@ -49,6 +49,14 @@ impl DriverKind {
             Self::Wasm(options) => {
                 options.workloads.keys().map(|name| (name.clone(), name.clone())).collect()
             }
+        }
+    }
+
+    /// Returns the network in which processes connect to others.
+    pub(crate) fn workload_network(&self) -> WorkloadNetwork {
+        match self {
+            Self::Plain => WorkloadNetwork::OfHost,
+            Self::Wasm(_) => WorkloadNetwork::Absent,
         }
     }
 

@@ -17,8 +17,10 @@ mod keeper;
 mod names;
 mod network;
 mod options;
+mod outward;
 mod pod;
 mod probe;
+mod push;
 mod session;
 mod streams;
 

@@ -60,7 +60,7 @@ impl Network {
 }
 
 /// Returns true for names and addresses of the pod itself.
-fn is_own(host: &str) -> bool {
+pub(crate) fn is_own(host: &str) -> bool {
     host.eq_ignore_ascii_case("localhost")
         || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback() || address.is_unspecified())
 }

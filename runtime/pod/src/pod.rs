@@ -29,6 +29,7 @@ use crate::{
     keeper::{Keeper, PodNews, Targets},
     network::Network,
     options::{PodError, PodOptions},
+    outward::{Outward, WorkloadNetwork},
 };
 
 /// The version of Pebble whose API the pod speaks, for clients that ask.
@@ -59,9 +60,11 @@ pub async fn run(
     };
     // A pod that is started by hand runs what its client asks for.
     let services = if keeper.is_some() { kind.services() } else { BTreeMap::new() };
+    let workload_network = kind.workload_network();
     let (driver, network) = kind.build().map_err(PodError::Setup)?;
     let (callers, search_path) = (Callers::Named, driver::SEARCH_PATH.to_owned());
-    let served = Served { listeners, keeper, driver, services, callers, network, search_path };
+    let served =
+        Served { listeners, keeper, driver, services, callers, network, workload_network, search_path };
     serve(served, cancel, ready).await
 }
 
@@ -74,6 +77,8 @@ pub(crate) struct Served {
     pub(crate) services: BTreeMap<String, String>,
     pub(crate) callers: Callers,
     pub(crate) network: Network,
+    /// The network in which workloads connect to others.
+    pub(crate) workload_network: WorkloadNetwork,
     /// The search path of processes that are given none.
     pub(crate) search_path: String,
 }
@@ -84,19 +89,22 @@ pub(crate) async fn serve(
     cancel: CancellationToken,
     ready: impl FnOnce(),
 ) -> Result<i32, PodError> {
-    let Served { listeners, keeper, mut driver, services, callers, network, search_path } = served;
+    let Served { listeners, keeper, mut driver, services, callers, network, workload_network, search_path } =
+        served;
     driver.create().map_err(PodError::Setup)?;
     let (root, file_bounds) = (driver.root(), driver.file_bounds());
-    let calls = keeper.is_some().then(|| {
-        let (sockets, calls) = mpsc::unbounded_channel();
+    let (sockets, calls) = keeper.is_some().then(mpsc::unbounded_channel).unzip();
+    let outward = Outward::new(workload_network, network.clone(), sockets.as_ref());
+    let outward = outward.map_err(PodError::Setup)?;
+    if let Some(sockets) = sockets {
         driver.call_by(sockets);
-        calls
-    });
+    }
     let (orders, reports, thread) = driver::start(driver).map_err(PodError::Setup)?;
     let settings = settings()?;
     let boot_id = settings.boot_id.clone();
     let supervisor = Supervisor::new(settings);
-    let (core, handle, mut ends) = Core::new(supervisor, orders.clone(), reports, network.clone(), services);
+    let ways = (network.clone(), outward);
+    let (core, handle, mut ends) = Core::new(supervisor, orders.clone(), reports, ways, services);
     let (notices, states) = (handle.notices(), handle.states());
     let state = Arc::new(api::State::new(handle, root, file_bounds, search_path));
     let mut servers = tokio::task::JoinSet::new();

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-/// Returns a value with the variables of a service in place of `$NAME` and `${NAME}`. Unknown ones are empty. The value is cut
-/// to `most` bytes.
+/// Returns a value with the variables of a service in place of `$NAME` and `${NAME}`. Unknown ones are empty. The
+/// value is cut to `most` bytes.
 pub(crate) fn expanded(value: &str, variables: &BTreeMap<String, String>, most: usize) -> String {
     let mut text = String::new();
     let mut rest = value;

@@ -1,16 +1,19 @@
 //! Log targets as they get lines.
 //!
-//! A target keeps no lines. It knows the place of its next line in the ring of each service, and one push at a time is on its
-//! way to it. So a target that is slow or gone costs no memory and holds up no other one. A line that leaves its ring before a
-//! target has it is lost to that target, and counted.
+//! A target keeps no lines. It knows the place of its next line in the ring of each service, and one push at a time is
+//! on its way to it. So a target that is slow or gone costs no memory and holds up no other one. A line that leaves its
+//! ring before a target has it is lost to that target, and counted.
 
 use std::{collections::BTreeMap, time::Duration};
 
 use super::Supervisor;
 use crate::{
     log::{EndedLines, LINE_COST, Logs},
-    log_push::{LogPush, LogPushForm, LogPushLine, LogPushLocation, LogPushResult, LogPushStream, expanded},
-    message::{LogPushId, LogTargetState, PodOutput},
+    log_push::{
+        LogPush, LogPushForm, LogPushLine, LogPushLocation, LogPushResult, LogPushStream, LogTargetState,
+        expanded,
+    },
+    message::{LogPushId, PodOutput},
     plan::{LogTarget, LogTargetKind},
 };
 
@@ -234,7 +237,7 @@ impl Forward {
 }
 
 impl Supervisor {
-    /// Gives log targets the services and the places that the plan has now. Lines that a service ended before stay behind.
+    /// Gives log targets the services and the places that the plan has now. Lines of before stay behind.
     pub(super) fn follow_log_targets(&mut self) {
         let now = self.now.since_start;
         let plan = self.stack.plan();

@@ -13,7 +13,6 @@ use std::{
 };
 
 mod connections;
-mod keeper;
 mod kernel;
 mod names;
 

@@ -29,6 +29,7 @@ use crate::{
     names::Names,
     network::Network,
     options::PodError,
+    outward::WorkloadNetwork,
     pod::{Listeners, Served, serve},
 };
 
@@ -177,6 +178,7 @@ fn run(order: &Order, container: Container, control: &mut UnixStream) -> Result<
             callers: Callers::Owner(order.owner),
             services: BTreeMap::new(),
             network: Network::System(Names::OfHosts),
+            workload_network: WorkloadNetwork::OfContainer,
             search_path,
         };
         serve(served, cancel, || {

@@ -3,10 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::{
-    log_push::{LogPushForm, LogPushResult},
-    message::LogTargetState,
-};
+use crate::log_push::{LogPushForm, LogPushResult, LogTargetState};
 
 /// A target of all services, whose server is at a host.
 fn target(name: &str, host: &str, services: &str) -> String {

@@ -16,7 +16,8 @@ use tokio::{
     time::sleep,
 };
 
-use super::{keeper::ask, names::HostNames};
+use super::names::HostNames;
+use crate::calls::ask;
 
 /// The connections at a time. The keeper has as many for one unit; further ones wait.
 const MAX_CONNECTIONS: usize = 64;

@@ -17,7 +17,7 @@ use tokio::{
     time::sleep,
 };
 
-use super::keeper::ask;
+use crate::calls::ask;
 
 /// The network of the addresses of names, and the first one. Those before it are the name server's.
 const NETWORK: u32 = u32::from_be_bytes([198, 18, 0, 0]);
