@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 pub(crate) mod calls;
 mod commands;
+mod forwarding;
 mod keepers;
 mod languages;
 mod notices;

@@ -10,6 +10,7 @@ mod container_bounds;
 mod container_ends;
 mod containers;
 mod files;
+mod forwarding;
 mod peers;
 mod pod;
 mod services;
