@@ -27,11 +27,11 @@ const SAID_TIME: Duration = Duration::from_secs(2);
 
 /// Sends lines to their target.
 pub(crate) async fn send(push: &LogPush, outward: &Outward) -> LogPushResult {
-    let (host, port) = (&push.location.authority, push.location.port);
+    let host = &push.location.authority;
     match timeout(PUSH_TIME, post(push, outward)).await {
         Ok(Ok(result)) => result,
-        Ok(Err(reason)) => LogPushResult::Failed(format!("{host:?}, port {port}: {reason}")),
-        Err(_) => LogPushResult::Failed(format!("{host:?}, port {port}: no answer in time")),
+        Ok(Err(reason)) => LogPushResult::Failed(format!("{host:?}: {reason}")),
+        Err(_) => LogPushResult::Failed(format!("{host:?}: no answer in time")),
     }
 }
 
