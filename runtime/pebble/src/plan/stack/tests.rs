@@ -243,7 +243,7 @@ proptest! {
         at in 0..4usize,
     ) {
         let services = CHOSEN.map(|name| format!("{name}: {{override: replace, command: x}}")).join(", ");
-        let mut stack = stack(&[&format!("services: {{{services}}}")]);
+        let mut stack = stack(&[format!("services: {{{services}}}").as_str()]);
         let mut expected = std::collections::BTreeSet::new();
         for (index, words) in layers.iter().enumerate() {
             let target = format!("{{override: merge, type: loki, location: x, services: [{}]}}", words.join(", "));
