@@ -93,6 +93,12 @@ pub struct WaitingNotices {
 }
 
 impl WaitingNotices {
+    /// Adds a notice under the next number.
+    pub fn push(&mut self, notice: WorkloadNotice) -> RemovedNotices {
+        let number = self.last + 1;
+        self.add(number, number, notice)
+    }
+
     /// Adds a notice with a number that is higher than all earlier ones; another one is ignored. Returns the notices that
     /// do not wait any more: an earlier one that this one repeats, and one for which there is no room.
     pub fn add(&mut self, number: u64, arrival: u64, notice: WorkloadNotice) -> RemovedNotices {

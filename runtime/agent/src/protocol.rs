@@ -4,7 +4,6 @@
 //! descriptors beside the messages.
 
 use std::{
-    collections::BTreeMap,
     fs::File,
     os::{
         fd::{AsFd, BorrowedFd, OwnedFd},
@@ -16,13 +15,11 @@ use std::{
 
 use periapt_hook::WorkloadTarget;
 use periapt_host_api::{
-    AgentName, ContainerName, Digest, LeaderTerm, ModelUuid, OperationId, Refusal, Revision, Timestamp,
-    UnitName,
+    AgentName, Digest, LeaderTerm, ModelUuid, OperationId, Refusal, Revision, Timestamp, UnitName,
     agent::{RunnerAnswer, RunnerCommand},
     api::{MAX_LINE_BYTES, WatchPosition},
     commit::EarlyItem,
     journal::HookCosts,
-    notice::WorkloadNotice,
     resource::ResourceKey,
     secret::{SecretData, SecretKey},
     trace::{RevisionTrace, TraceContext},
@@ -31,7 +28,7 @@ use periapt_host_api::{
 use periapt_sandbox::{PoolStatistics, SealedArtifact};
 use periapt_telemetry::record::SpanRecord;
 use periapt_uniter::{
-    HookRun, Timeline, WorkloadBoots,
+    HookRun, NoticesTold, Timeline, WorkloadsKnown, WorkloadsTold,
     executor::{Returned, RunReport},
 };
 use serde::{Deserialize, Serialize};
@@ -114,54 +111,6 @@ pub(crate) struct Start {
     pub(crate) woken_by: Vec<RevisionTrace>,
     /// The workloads that listen.
     pub(crate) workloads: WorkloadsTold,
-}
-
-/// The extent to which a runner knows the workloads.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) struct WorkloadsKnown {
-    /// The version of the last [`WorkloadsTold`].
-    pub(crate) pods: u64,
-    /// The place of the last notice.
-    pub(crate) notices: u64,
-}
-
-/// Notices of workloads, in the order of their arrival.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) struct NoticesTold {
-    /// The place of the last one.
-    pub(crate) last: u64,
-    /// The notices.
-    pub(crate) notices: Vec<NoticeTold>,
-}
-
-/// A notice of a workload.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) struct NoticeTold {
-    /// The unit.
-    pub(crate) unit: UnitName,
-    /// The container.
-    pub(crate) container: ContainerName,
-    /// The id of its start.
-    pub(crate) boot_id: String,
-    /// The number of the notice, counted from that start.
-    pub(crate) number: u64,
-    /// Its place among the notices of the model.
-    pub(crate) arrival: u64,
-    /// The notice.
-    pub(crate) notice: WorkloadNotice,
-}
-
-/// The workloads of the units that listen.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) struct WorkloadsTold {
-    /// The number of the last start or end of a workload that this contains.
-    pub(crate) version: u64,
-    /// The boot ids, by unit and container.
-    pub(crate) boots: BTreeMap<UnitName, WorkloadBoots>,
 }
 
 /// A hook that was in flight when its runner died.

@@ -365,8 +365,7 @@ impl Core {
                 }
             }
             PodOutput::Notice(notice) => self.notices.send_modify(|notices| {
-                let number = notices.last() + 1;
-                notices.add(number, number, notice);
+                notices.push(notice);
             }),
             PodOutput::Shutdown(code) => self.code = Some(code),
         }

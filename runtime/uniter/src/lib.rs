@@ -25,6 +25,7 @@ mod retry;
 mod status;
 mod timeline;
 mod update_status;
+mod workloads;
 
 pub use action::action_ended;
 use backoff::Backoff;
@@ -40,3 +41,7 @@ pub use resolver::resolve;
 use resolver::resolve_beside;
 pub use status::{before_hook, charm_arrived, charm_away, hidden_failure, idle_effect};
 pub use timeline::Timeline;
+pub use workloads::{
+    KnownWorkloads, ListeningPods, NoticeTold, NoticesTold, PodId, WorkloadsKnown, WorkloadsTold,
+    WorkloadsWord,
+};

@@ -8,7 +8,7 @@ use periapt_host_api::{
     trace::{MAX_FRAME_TRACES, RevisionTrace},
     view::FrameLine,
 };
-use periapt_uniter::Timeline;
+use periapt_uniter::{Timeline, WorkloadsKnown};
 use tokio::{
     sync::{mpsc, watch},
     task::JoinSet,
@@ -40,7 +40,7 @@ use crate::{
     clock::{self, BootClock},
     metrics::{RunnerState, metrics},
     options::HookCapacity,
-    protocol::{Start, WorkloadsKnown},
+    protocol::Start,
 };
 use periapt_client::Backoff;
 

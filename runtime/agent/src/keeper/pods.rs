@@ -28,7 +28,6 @@ use tokio_util::sync::CancellationToken;
 mod held;
 mod life;
 mod limits;
-mod listening;
 mod lock;
 mod memory;
 mod needs;
@@ -48,8 +47,8 @@ mod wanted;
 pub(crate) use held::HeldPods;
 use life::PodBoard;
 use limits::SetLimits;
-pub(crate) use listening::ListeningPods;
 pub(crate) use memory::HostMemory;
+pub(crate) use periapt_uniter::{ListeningPods, PodId};
 pub(crate) use process::PodProgram;
 pub(crate) use reasons::{PodReasons, tell};
 pub(crate) use report::report;
@@ -60,9 +59,6 @@ pub(crate) use states::WorkloadStates;
 pub(crate) use traffic::{CountedTraffic, ModelTraffic};
 pub(crate) use trial::try_container;
 use wanted::WantedPods;
-
-/// A pod: the container of a unit.
-pub(crate) type PodId = (UnitName, ContainerName);
 
 /// The streams that wait for one pod. Further callers are refused: each waits for at most [`OPENS_WITHIN`].
 const WAITING: usize = 64;

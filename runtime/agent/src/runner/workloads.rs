@@ -1,107 +1,59 @@
-//! The workloads beside the runner's units, as the keeper tells of them.
+//! The workloads beside the runner's units, as the keeper tells of them, for the tasks of the runner.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::{collections::BTreeSet, sync::Arc};
 
 use parking_lot::Mutex;
 use periapt_host_api::{UnitName, view::View};
-use periapt_uniter::{ListeningWorkload, UnitWorkloads};
+use periapt_uniter::{KnownWorkloads, NoticesTold, UnitWorkloads, WorkloadsKnown, WorkloadsTold};
 use tokio::sync::Notify;
-
-use crate::protocol::{NoticeTold, NoticesTold, WorkloadsKnown, WorkloadsTold};
 
 /// The workloads that listen. Clones are cheap.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Workloads {
-    known: Arc<Mutex<Known>>,
+    known: Arc<Mutex<KnownWorkloads>>,
     news: Arc<Notify>,
-}
-
-#[derive(Debug, Default)]
-struct Known {
-    units: BTreeMap<UnitName, UnitWorkloads>,
-    /// The extent of the keeper's words.
-    heard: WorkloadsKnown,
-    /// The extent to which all units know them.
-    delivered: WorkloadsKnown,
-    /// The units that have not been told of a change.
-    changed: BTreeSet<UnitName>,
 }
 
 impl Workloads {
     /// Takes the keeper's word about all pods.
     pub(crate) fn replace(&self, told: WorkloadsTold) {
-        let known = &mut *self.known.lock();
-        known.heard.pods = told.version;
-        let mut earlier = std::mem::take(&mut known.units);
-        for (unit, boots) in told.boots {
-            let mut before = earlier.remove(&unit).unwrap_or_default();
-            let mut after = UnitWorkloads::new();
-            for (container, boot_id) in boots {
-                let same = before.remove(&container).filter(|listening| listening.boot_id == boot_id);
-                if same.is_none() {
-                    known.changed.insert(unit.clone());
-                }
-                let new = || ListeningWorkload { boot_id, ..ListeningWorkload::default() };
-                after.insert(container, same.unwrap_or_else(new));
-            }
-            if !before.is_empty() {
-                known.changed.insert(unit.clone());
-            }
-            known.units.insert(unit, after);
-        }
-        known.changed.extend(earlier.into_keys());
+        self.known.lock().replace(told);
         self.news.notify_one();
     }
 
     /// Takes the keeper's word about notices, and forgets those of which charms have been told according to the view.
     pub(crate) fn add(&self, told: NoticesTold, view: &View) {
-        let known = &mut *self.known.lock();
-        known.heard.notices = told.last;
-        for NoticeTold { unit, container, boot_id, number, arrival, notice } in told.notices {
-            let listening = known.units.get_mut(&unit).and_then(|workloads| workloads.get_mut(&container));
-            // Another start of the container has no notices of this one.
-            let Some(listening) = listening.filter(|listening| listening.boot_id == boot_id) else {
-                continue;
-            };
-            let record = view.units.get(&unit).and_then(|unit| unit.record.workloads.get(&container));
-            if let Some(record) = record.filter(|record| record.boot_id == boot_id) {
-                listening.notices.told(record.told);
-            }
-            listening.notices.add(number, arrival, notice);
-            known.changed.insert(unit);
-        }
+        self.known.lock().add(told, view);
         self.news.notify_one();
     }
 
     /// Returns the workloads beside a unit.
     pub(crate) fn of(&self, unit: &UnitName) -> UnitWorkloads {
-        self.known.lock().units.get(unit).cloned().unwrap_or_default()
+        self.known.lock().of(unit).cloned().unwrap_or_default()
     }
 
     /// Waits for a word of the keeper, and returns the units that it concerns, and how much they know once they are told.
     pub(crate) async fn changes(&self) -> (BTreeSet<UnitName>, WorkloadsKnown) {
         loop {
-            {
-                let known = &mut *self.known.lock();
-                if !known.changed.is_empty() || known.heard != known.delivered {
-                    return (std::mem::take(&mut known.changed), known.heard);
-                }
+            if let Some(changes) = self.take_changes() {
+                return changes;
             }
             self.news.notified().await;
         }
     }
 
+    fn take_changes(&self) -> Option<(BTreeSet<UnitName>, WorkloadsKnown)> {
+        self.known.lock().changes()
+    }
+
     /// Records that all units have been told this much.
     pub(crate) fn told_units(&self, known: WorkloadsKnown) {
-        self.known.lock().delivered = known;
+        self.known.lock().told_units(known);
     }
 
     /// Returns how much all units have been told.
     pub(crate) fn delivered(&self) -> WorkloadsKnown {
-        self.known.lock().delivered
+        self.known.lock().delivered()
     }
 }
 
@@ -110,6 +62,7 @@ mod tests {
     use std::time::Duration;
 
     use periapt_host_api::notice::WorkloadNotice;
+    use periapt_uniter::NoticeTold;
     use tokio::time::timeout;
 
     use super::*;

@@ -8,6 +8,7 @@ use periapt_host_api::{
     view::FrameLine,
 };
 use periapt_telemetry::export;
+use periapt_uniter::WorkloadsWord;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch},
     task::JoinSet,
@@ -223,14 +224,9 @@ impl<C: Controller> ModelKeeper<C> {
         let known = &mut self.workloads_told;
         let (word, is_last) = {
             let pods = life.pods.borrow_and_update();
-            let word = if !pods.are_known(*known) {
-                let told = pods.told();
-                known.pods = told.version;
-                ToRunner::Workloads(told)
-            } else {
-                let told = pods.next_notices(*known)?;
-                known.notices = told.last;
-                ToRunner::Notices(told)
+            let word = match pods.next_word(known)? {
+                WorkloadsWord::Pods(told) => ToRunner::Workloads(told),
+                WorkloadsWord::Notices(told) => ToRunner::Notices(told),
             };
             (word, pods.are_all_known(*known))
         };

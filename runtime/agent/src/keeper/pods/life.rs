@@ -224,7 +224,12 @@ async fn serve(
                 }
                 Ok(Some(PodEvent::State(state))) => states.pod(pod, state),
                 Ok(Some(PodEvent::Notice(number, notice))) if notice.is_within_bounds() => {
-                    listening.send_modify(|listening| listening.add_notice(pod, number, notice));
+                    listening.send_modify(|listening| {
+                        if let Some(dropped) = listening.add_notice(pod, number, notice) {
+                            let (unit, container) = pod;
+                            tracing::warn!(%unit, %container, ?dropped, "a notice of a workload is not told: too many wait");
+                        }
+                    });
                 }
                 Ok(Some(PodEvent::Notice(..))) => {
                     process.kill().await;
@@ -356,7 +361,8 @@ mod tests {
         let kept = keep_shell(&format!("{READY} exit 3"));
         let mut listening = kept.listening.subscribe();
         let third =
-            timeout(Duration::from_secs(30), listening.wait_for(|listening| listening.version() >= 3)).await;
+            timeout(Duration::from_secs(30), listening.wait_for(|listening| listening.told().version >= 3))
+                .await;
         third.unwrap().unwrap();
         kept.ends.cancel();
         timeout(Duration::from_secs(5), kept.task).await.unwrap().unwrap();
@@ -366,7 +372,7 @@ mod tests {
     async fn a_pod_ends_with_its_socket_and_until_it_listens_nobody_does() {
         let kept = keep_shell(&format!("{READY} cat <&0 >/dev/null"));
         let mut listening = kept.listening.subscribe();
-        listening.wait_for(|listening| listening.version() == 1).await.unwrap();
+        listening.wait_for(|listening| listening.told().version == 1).await.unwrap();
         let (answer, answered) = oneshot::channel();
         kept.requests.send(StreamRequest { target: PodStream::Pebble, answer }).await.unwrap();
         // This program takes the stream, and ends it without a word.
@@ -381,7 +387,8 @@ mod tests {
         let kept = keep_shell(&format!("{READY} {dial} cat <&0 >/dev/null"));
         let mut listening = kept.listening.subscribe();
         let second =
-            timeout(Duration::from_secs(30), listening.wait_for(|listening| listening.version() >= 2)).await;
+            timeout(Duration::from_secs(30), listening.wait_for(|listening| listening.told().version >= 2))
+                .await;
         second.unwrap().unwrap();
         kept.ends.cancel();
         timeout(Duration::from_secs(5), kept.task).await.unwrap().unwrap();
@@ -397,7 +404,7 @@ mod tests {
         let script = format!("{READY}{}{}cat <&0 >/dev/null", notice(1, "up"), notice(2, &"x".repeat(300)));
         let kept = keep_shell(&script);
         let mut listening = kept.listening.subscribe();
-        let known = crate::protocol::WorkloadsKnown::default();
+        let known = periapt_uniter::WorkloadsKnown::default();
         let told = {
             let pods = listening.wait_for(|pods| pods.next_notices(known).is_some()).await.unwrap();
             pods.next_notices(known).unwrap()
@@ -424,6 +431,6 @@ mod tests {
         );
         kept.ends.cancel();
         timeout(Duration::from_secs(5), kept.task).await.unwrap().unwrap();
-        assert_eq!(kept.listening.borrow().version(), 0);
+        assert_eq!(kept.listening.borrow().told().version, 0);
     }
 }

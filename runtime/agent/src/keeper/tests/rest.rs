@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use periapt_host_api::{Revision, StoreId, Timestamp, api::WatchPosition, status::Life};
+use periapt_uniter::WorkloadsKnown;
 use uuid::Uuid;
 
 use super::fake::{OpenedWatch, PlayedRunner, Scene, frame, unit};
-use crate::protocol::{ToKeeper, ToRunner, WorkloadsKnown};
+use crate::protocol::{ToKeeper, ToRunner};
 
 fn idle(revision: u64, wake_at: Option<Timestamp>) -> ToKeeper {
     let position = WatchPosition { store: StoreId(Uuid::from_u128(9)), revision: Revision(revision) };

@@ -1,9 +1,10 @@
 //! Notices of workloads, as a keeper tells a runner of them.
 
 use periapt_host_api::{event::Event, notice::WorkloadNotice};
+use periapt_uniter::{NoticeTold, NoticesTold, WorkloadsTold};
 
 use super::stage::{CommitDelivery, RunnerAction, Stage, charm_with, is_idle};
-use crate::protocol::{NoticeTold, NoticesTold, ToRunner, WorkloadsTold};
+use crate::protocol::ToRunner;
 
 fn listens(version: u64, boot_id: &str) -> ToRunner {
     let boots = [("web".parse().unwrap(), boot_id.to_owned())].into();

@@ -26,7 +26,7 @@ use periapt_host_api::{
 use periapt_lab::{Claims, Lab, LabCharm, LabError};
 use periapt_sandbox::{ArtifactId, ArtifactKey, Options, Sandbox, SealedArtifact, artifact};
 use periapt_telemetry::record::SpanRecord;
-use periapt_uniter::Timeline;
+use periapt_uniter::{Timeline, WorkloadsTold};
 use tokio::{net::UnixStream, task::JoinHandle, time::Instant};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -35,7 +35,7 @@ use crate::{
     clock::BootTime,
     protocol::{
         Call, CallId, CallOutcome, FROM_KEEPER_LIMIT, FROM_RUNNER_LIMIT, Incoming, Outgoing, ReadyCharm,
-        Start, Suspect, ToKeeper, ToRunner, WorkloadsTold, split,
+        Start, Suspect, ToKeeper, ToRunner, split,
     },
     runner::{RunnerError, serve},
 };

@@ -2,18 +2,21 @@
 
 use std::collections::BTreeMap;
 
-use periapt_host_api::{ContainerName, UnitName, notice::WorkloadNotice, record::WorkloadRecord};
-use periapt_uniter::{ListeningWorkload, WorkloadBoots};
+use periapt_host_api::{
+    ContainerName, UnitName,
+    notice::{WaitingNotice, WorkloadNotice},
+    record::WorkloadRecord,
+};
 
-use super::PodId;
-use crate::protocol::{NoticeTold, NoticesTold, WorkloadsKnown, WorkloadsTold};
+use super::{NoticeTold, NoticesTold, PodId, WorkloadsKnown, WorkloadsTold, WorkloadsWord};
+use crate::{ListeningWorkload, WorkloadBoots};
 
 /// The most notices of one word to a runner. Each has less than 4 KiB, so that a word is far below the bound of a message.
 const NOTICES_PER_WORD: usize = 128;
 
-/// The pods of a model that listen.
-#[derive(Debug, Default)]
-pub(crate) struct ListeningPods {
+/// The pods of a model that listen, as their keeper knows them.
+#[derive(Debug, Clone, Default)]
+pub struct ListeningPods {
     pods: BTreeMap<PodId, ListeningWorkload>,
     /// The number of starts and ends that a runner must know of.
     version: u64,
@@ -25,14 +28,14 @@ pub(crate) struct ListeningPods {
 
 impl ListeningPods {
     /// Adds a pod that listens.
-    pub(super) fn listens(&mut self, pod: &PodId, boot_id: String) {
+    pub fn listens(&mut self, pod: &PodId, boot_id: String) {
         self.ended(pod);
         self.version += 1;
         self.pods.insert(pod.clone(), ListeningWorkload { boot_id, ..ListeningWorkload::default() });
     }
 
     /// Removes a pod, whose notices end with it. Returns true if it was there.
-    pub(super) fn ended(&mut self, pod: &PodId) -> bool {
+    pub fn ended(&mut self, pod: &PodId) -> bool {
         let Some(ended) = self.pods.remove(pod) else { return false };
         // A hook about one of its notices may wait for another try.
         self.version += u64::from(!ended.notices.is_empty());
@@ -42,11 +45,11 @@ impl ListeningPods {
         true
     }
 
-    /// Adds a notice of a pod.
-    pub(super) fn add_notice(&mut self, pod: &PodId, number: u64, notice: WorkloadNotice) {
-        let Some(listening) = self.pods.get_mut(pod) else { return };
+    /// Adds a notice of a pod. Returns the notice that its charm is not told of, because too many wait.
+    pub fn add_notice(&mut self, pod: &PodId, number: u64, notice: WorkloadNotice) -> Option<WaitingNotice> {
+        let listening = self.pods.get_mut(pod)?;
         if number <= listening.notices.last() {
-            return;
+            return None;
         }
         self.arrivals += 1;
         let removed = listening.notices.add(number, self.arrivals, notice);
@@ -54,14 +57,11 @@ impl ListeningPods {
         for waiting in [&removed.repeated, &removed.dropped].into_iter().flatten() {
             self.waiting.remove(&waiting.arrival);
         }
-        if let Some(dropped) = removed.dropped {
-            let (unit, container) = pod;
-            tracing::warn!(%unit, %container, ?dropped, "a notice of a workload is not told: too many wait");
-        }
+        removed.dropped
     }
 
     /// Removes the notices of which a unit's charm has been told.
-    pub(super) fn told_charm(&mut self, unit: &UnitName, record: &BTreeMap<ContainerName, WorkloadRecord>) {
+    pub fn told_charm(&mut self, unit: &UnitName, record: &BTreeMap<ContainerName, WorkloadRecord>) {
         for (container, told) in record {
             let pod = self.pods.get_mut(&(unit.clone(), container.clone()));
             let Some(listening) = pod.filter(|listening| listening.boot_id == told.boot_id) else { continue };
@@ -72,12 +72,12 @@ impl ListeningPods {
     }
 
     /// Returns true if no notice waits.
-    pub(super) fn are_quiet(&self) -> bool {
+    pub fn are_quiet(&self) -> bool {
         self.waiting.is_empty()
     }
 
     /// Returns the boot ids as runners are told.
-    pub(crate) fn told(&self) -> WorkloadsTold {
+    pub fn told(&self) -> WorkloadsTold {
         let mut boots: BTreeMap<UnitName, WorkloadBoots> = BTreeMap::new();
         for ((unit, container), listening) in &self.pods {
             boots.entry(unit.clone()).or_default().insert(container.clone(), listening.boot_id.clone());
@@ -86,17 +86,30 @@ impl ListeningPods {
     }
 
     /// Returns true if a runner that knows this much knows all pods.
-    pub(crate) fn are_known(&self, known: WorkloadsKnown) -> bool {
+    fn are_known(&self, known: WorkloadsKnown) -> bool {
         self.version == known.pods
     }
 
     /// Returns true if a runner that knows this much knows all pods and all notices that wait.
-    pub(crate) fn are_all_known(&self, known: WorkloadsKnown) -> bool {
+    pub fn are_all_known(&self, known: WorkloadsKnown) -> bool {
         self.are_known(known) && self.notices_after(known).next().is_none()
     }
 
+    /// Returns the next word to a runner that knows this much, and counts it as known: the pods, and once they are known
+    /// their notices.
+    pub fn next_word(&self, known: &mut WorkloadsKnown) -> Option<WorkloadsWord> {
+        if !self.are_known(*known) {
+            let told = self.told();
+            known.pods = told.version;
+            return Some(WorkloadsWord::Pods(told));
+        }
+        let told = self.next_notices(*known)?;
+        known.notices = told.last;
+        Some(WorkloadsWord::Notices(told))
+    }
+
     /// Returns the next notices for a runner that knows this much.
-    pub(crate) fn next_notices(&self, known: WorkloadsKnown) -> Option<NoticesTold> {
+    pub fn next_notices(&self, known: WorkloadsKnown) -> Option<NoticesTold> {
         let told = |(arrival, ((unit, container), number)): (&u64, &(PodId, u64))| {
             let listening = self.pods.get(&(unit.clone(), container.clone()))?;
             let (number, waiting) = listening.notices.after(number.checked_sub(1)?).next()?;
@@ -110,12 +123,6 @@ impl ListeningPods {
 
     fn notices_after(&self, known: WorkloadsKnown) -> impl Iterator<Item = (&u64, &(PodId, u64))> {
         self.waiting.range(known.notices.saturating_add(1)..)
-    }
-
-    /// Returns the number of starts and ends that a runner must know of.
-    #[cfg(test)]
-    pub(crate) fn version(&self) -> u64 {
-        self.version
     }
 }
 
