@@ -198,7 +198,7 @@ pub(crate) struct NewTask {
 }
 
 /// All changes that are kept.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Changes {
     changes: BTreeMap<ChangeId, Change>,
     /// The change of each task.

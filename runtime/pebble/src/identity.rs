@@ -67,7 +67,7 @@ const HIDDEN: &str = "*****";
 const MAX_PEM: usize = 16 << 10;
 
 /// All identities.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Identities(BTreeMap<String, Identity>);
 
 impl Identities {

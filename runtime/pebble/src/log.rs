@@ -20,7 +20,7 @@ pub struct OutputLine {
 }
 
 /// The newest output of one service.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Ring {
     lines: VecDeque<OutputLine>,
     bytes: usize,
@@ -39,7 +39,7 @@ pub(crate) struct EndedLines {
 }
 
 /// The newest output of all services.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Logs {
     rings: BTreeMap<String, Ring>,
     next: u64,

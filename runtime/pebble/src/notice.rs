@@ -49,7 +49,7 @@ pub(crate) struct Occurred {
 }
 
 /// All notices that are kept.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Notices {
     notices: BTreeMap<u64, Notice>,
     last_id: u64,

@@ -48,8 +48,8 @@ pub struct PodSettings {
     pub limits: PodLimits,
 }
 
-/// The state of a pod.
-#[derive(Debug)]
+/// The state of a pod. A clone is independent from then on.
+#[derive(Debug, Clone)]
 pub struct Supervisor {
     options: PodSettings,
     now: PodTime,

@@ -15,7 +15,7 @@ struct Warning {
 }
 
 /// All warnings that are kept.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Warnings(Vec<Warning>);
 
 impl Warnings {

@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// A check of the plan.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct CheckRun {
     pub(super) config: Check,
     pub(super) successes: u64,
@@ -22,7 +22,7 @@ pub(super) struct CheckRun {
 }
 
 /// A check that runs.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Active {
     pub(super) change: ChangeId,
     /// The threshold was reached, and no success came since.
@@ -32,7 +32,7 @@ pub(super) struct Active {
 }
 
 /// A question without an answer.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Asked {
     probe: ProbeId,
     process: Option<ProcessId>,

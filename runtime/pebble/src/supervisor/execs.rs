@@ -22,7 +22,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A command.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Exec {
     spawn: Spawn,
     timeout: Option<Duration>,

@@ -33,7 +33,7 @@ const FAILED_SERVICE: i32 = 10;
 const FAILED_CHECK: i32 = 11;
 
 /// A service that was started at least once.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Run {
     /// The service as it stood in the plan when it was started.
     pub(super) config: Service,
@@ -46,7 +46,7 @@ pub(super) struct Run {
     pub(super) changed: Timestamp,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum State {
     /// No process. `failed` if the last one ended with an error.
     Stopped { failed: bool },

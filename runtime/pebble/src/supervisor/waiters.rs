@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// A request that waits.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) enum Waiter {
     /// For the end of a change.
     Change { change: ChangeId, until: Option<Duration>, timeout: Duration },
