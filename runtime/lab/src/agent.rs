@@ -16,11 +16,17 @@ use periapt_host_api::{
 };
 use periapt_model::{Input, Output, Root, WorkerCommand, follow, view};
 use periapt_uniter::{
-    Timeline, UnitWorkloads,
+    Timeline,
     executor::{ChangedDependencies, Dependents},
 };
 
-use crate::{LabError, clock::Clock, controller::Controller, transport::transported};
+use crate::{
+    LabError,
+    clock::Clock,
+    controller::Controller,
+    pods::{PodWorld, Pods},
+    transport::transported,
+};
 
 mod driver;
 mod watch;
@@ -106,8 +112,8 @@ pub(crate) struct Agent {
     /// True if units that a frame does not concern are checked, too.
     pub(crate) doubts: bool,
     groups: Groups,
-    /// The workloads that listen beside its units.
-    pub(crate) workloads: BTreeMap<UnitName, UnitWorkloads>,
+    /// The pods on its host.
+    pub(crate) pods: Pods,
     /// The lead of the clock of short waits over the clock of leases: see [`Agent::pass_short_waits`].
     ahead: Duration,
 }
@@ -135,7 +141,7 @@ impl Agent {
             changed: BTreeSet::new(),
             doubts: false,
             groups: Groups::default(),
-            workloads: BTreeMap::new(),
+            pods: Pods::default(),
             ahead: Duration::ZERO,
         }
     }
@@ -175,10 +181,11 @@ impl Agent {
         self.attach(controller, clock)
     }
 
-    /// Ends keeper and runner at once, like a power cut.
+    /// Ends keeper and runner at once. The host's pods go on.
     pub(crate) fn stop(&mut self, controller: &mut Controller, clock: Clock) -> Result<(), LabError> {
         self.process = Process::Ended;
         self.forget();
+        self.pods.keeper_ends();
         self.leases.clear();
         controller.worker(clock, WorkerCommand::AgentDisconnected(self.name.clone()))?;
         Ok(())
@@ -219,6 +226,7 @@ impl Agent {
         match self.call(controller, clock, RunnerCommand::Attach)? {
             RunnerAnswer::Attached { incarnation } => {
                 self.incarnation = incarnation;
+                self.pods.runner_begins();
                 Ok(())
             }
             other => Err(LabError::OtherAnswer(format!("{other:?}"))),
@@ -273,6 +281,7 @@ impl Agent {
         }
         self.mirrored = root.clone();
         self.touch(&changed, &before, &mirror, clock)?;
+        self.pods.observe(&mirror);
         for (name, unit) in &mirror.units {
             if !self.drivers.contains_key(name) {
                 let driver = Driver::new(self, name.clone(), unit.early_number);
@@ -316,6 +325,21 @@ impl Agent {
             }
         }
         Ok(told)
+    }
+
+    /// Lets the pods live until now, starts those that are wanted, and carries the keeper's words about them to the runner.
+    /// Returns true if there were any.
+    pub(crate) fn keep_pods(&mut self, world: &mut PodWorld<'_>) -> Result<bool, LabError> {
+        self.pods.run(world)?;
+        let is_running = self.process == Process::Running;
+        let Self { pods, mirror: Some(mirror), .. } = self else { return Ok(false) };
+        if !is_running {
+            return Ok(false);
+        }
+        if world.scenario.has_cores {
+            pods.start_all(mirror, world);
+        }
+        pods.tell(mirror)
     }
 
     /// Returns a unit's lease.

@@ -4,7 +4,7 @@ use std::{fmt, rc::Rc, time::Duration};
 
 use periapt_hook::{CallError, CallTime, HookContext, HookResults, LeaseState, ToolOutput};
 use periapt_host_api::{
-    Digest, Timestamp,
+    ContainerName, Digest, Timestamp,
     charm::{CharmFiles, CharmMeta},
     commit::EarlyEffect,
     name::ApplicationName,
@@ -12,6 +12,7 @@ use periapt_host_api::{
     secret::{SecretData, SecretKey},
 };
 use periapt_model::UploadedCharm;
+use periapt_pebble::{PodAnswer, PodRequest};
 
 use crate::LabError;
 
@@ -74,6 +75,9 @@ pub trait HookHost {
 
     /// Takes the early effects as the hook makes them.
     fn early(&mut self, items: Vec<(Timestamp, EarlyEffect)>);
+
+    /// Asks the Pebble of a container, at once and outside of the hook's commit. Waits while Pebble lets its client wait.
+    fn pebble(&mut self, container: &ContainerName, request: PodRequest) -> Result<PodAnswer, LabError>;
 
     /// Lets time pass for the whole laboratory while the hook runs.
     fn sleep(&mut self, duration: Duration);

@@ -4,6 +4,7 @@ use periapt_host_api::{
     AgentName, NameError, Refusal, Revision, UnitName, charm::MetadataError, view::FrameGap,
 };
 use periapt_model::LoadError;
+use periapt_pebble::PodRefusal;
 
 /// A refused command, a wrong name, or a defect that the run uncovered.
 #[derive(Debug, thiserror::Error)]
@@ -11,6 +12,9 @@ pub enum LabError {
     /// The controller refused a command.
     #[error("{}: {}", .0.code, .0.message)]
     Refused(#[from] Refusal),
+    /// A container's Pebble refused a request.
+    #[error("Pebble refuses: {0}")]
+    Pebble(#[from] PodRefusal),
     /// A text is no valid name.
     #[error(transparent)]
     Name(#[from] NameError),
@@ -100,6 +104,12 @@ pub enum LabError {
         rounds: usize,
         /// The last hooks.
         last: Vec<String>,
+    },
+    /// Defect: the core of a pod wants to be woken again and again while no time passes.
+    #[error("the pods of an agent had {events} events at once")]
+    PodsNeverRest {
+        /// The number of events.
+        events: usize,
     },
     /// Defect: the stored entities make no valid state.
     #[error("the stored entities cannot be loaded: {0}")]

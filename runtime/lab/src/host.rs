@@ -4,15 +4,16 @@ use std::time::Duration;
 
 use periapt_hook::{CallError, CallTime, LeaseState};
 use periapt_host_api::{
-    ErrorCode, Refusal, Timestamp,
+    ContainerName, ErrorCode, Refusal, Timestamp,
     commit::EarlyEffect,
     resource::ResourceKey,
     secret::{SecretData, SecretKey},
 };
+use periapt_pebble::{PodAnswer, PodRequest};
 use periapt_uniter::executor::ExecutorInput;
 
 use crate::{
-    HookHost,
+    HookHost, LabError,
     agent::{Driver, World},
 };
 
@@ -33,6 +34,10 @@ fn refused(refusal: Refusal) -> CallError {
 
 /// The longest sleep without a check for due work: leases are renewed more often.
 const NAP: Duration = Duration::from_secs(5);
+
+/// The time between two looks for an answer of Pebble, and the most of them: a hook waits for a minute and a half.
+const POLL: Duration = Duration::from_millis(100);
+const MAX_POLLS: usize = 900;
 
 impl HookHost for Host<'_, '_> {
     fn now(&self) -> CallTime {
@@ -73,7 +78,22 @@ impl HookHost for Host<'_, '_> {
         let _ = self.unit.feed(ExecutorInput::Said(items), self.world);
     }
 
-    /// Sleeps while the keeper renews leases, and the outbox sends effects that have waited long
+    fn pebble(&mut self, container: &ContainerName, request: PodRequest) -> Result<PodAnswer, LabError> {
+        let pod = (self.unit.name().clone(), container.clone());
+        let (agent, mut world) = self.world.pods();
+        let asked = agent.pods.ask(&pod, request, &mut world)?;
+        for _ in 0..MAX_POLLS {
+            if let Some(answer) = self.world.agent.pods.answer(&pod, asked)? {
+                return Ok(answer);
+            }
+            self.sleep(POLL);
+        }
+        let (agent, mut world) = self.world.pods();
+        agent.pods.give_up(&pod, asked, &mut world);
+        Err(LabError::unknown("answer of Pebble in container", container))
+    }
+
+    /// Sleeps while the pods live, the keeper renews leases, and the outbox sends effects that have waited long
     /// enough.
     fn sleep(&mut self, duration: Duration) {
         let mut left = duration;
@@ -83,6 +103,9 @@ impl HookHost for Host<'_, '_> {
             self.world.clock.pass(nap);
             let World { clock, controller, agent, .. } = &mut *self.world;
             let _ = agent.keep_leases(controller, **clock);
+            let (agent, mut pods) = self.world.pods();
+            let _ = agent.keep_pods(&mut pods);
+            let World { clock, agent, .. } = &mut *self.world;
             let due = self.unit.early_due().is_some_and(|due| due <= agent.time(**clock).steady);
             if agent.is_up() && due {
                 let _ = self.unit.feed(ExecutorInput::Woken, self.world);

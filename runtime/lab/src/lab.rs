@@ -19,10 +19,11 @@ use periapt_model::{
 
 use crate::{
     Action, Defect, LabCharm, LabError, RandomNumbers, Traced, agent::Agent, clock::Clock,
-    controller::Controller, trace::Trace,
+    controller::Controller, pods::PodScenario, trace::Trace,
 };
 
 mod clocks;
+mod containers;
 mod faults;
 mod manual_unit;
 mod moves;
@@ -52,6 +53,7 @@ pub struct Lab {
     agents: BTreeMap<AgentName, Agent>,
     charms: BTreeMap<Digest, LabCharm>,
     scripts: BTreeMap<(UnitName, String), Vec<Action>>,
+    containers: PodScenario,
     held: BTreeSet<UnitName>,
     trace: Trace,
     fault_rates: FaultRates,
@@ -94,6 +96,7 @@ impl Lab {
             agents: BTreeMap::new(),
             charms: BTreeMap::new(),
             scripts: BTreeMap::new(),
+            containers: PodScenario::default(),
             held: BTreeSet::new(),
             trace: Trace::default(),
             fault_rates: FaultRates::default(),

@@ -7,6 +7,9 @@
 //! runner. The laboratory is another driver of them, which carries out their commands in steps, between which processes
 //! may die, answers may be lost, and other units may run ([`Lab::micro_step`]). All randomness comes from one seed.
 //!
+//! A unit's containers are real cores of pods over processes that a scenario plays ([`Lab::run_containers`]), or pods that a
+//! test plays ([`Lab::start_workload`]). Hooks call Pebble at once, outside of their commits ([`Hook::pebble`]).
+//!
 //! A charm's code is a script, a closure, or with the feature `components` a real component in the sandbox.
 //! [`invariants`] holds the invariants of every run.
 
@@ -21,6 +24,7 @@ mod error;
 mod host;
 pub mod invariants;
 mod lab;
+mod pods;
 mod random;
 mod sealer;
 mod trace;
@@ -33,5 +37,6 @@ pub use component::{Component, ComponentError};
 pub use defect::Defect;
 pub use error::LabError;
 pub use lab::{FaultRates, Lab, ManualUnit, ReductionCache};
+pub use pods::{ProbeAnswer, ProcessLife};
 pub use random::RandomNumbers;
 pub use trace::{HookRunState, Traced};

@@ -44,9 +44,10 @@ pub(crate) const ROOMS: &[Room] = &[
             "periapt-telemetry",
         ],
     },
+    // Its units' containers are real cores of pods, on its clock: the core is pure.
     Room {
         name: "periapt-lab",
-        arrows: &["periapt-model", "periapt-uniter", "periapt-shell", "periapt-sandbox"],
+        arrows: &["periapt-model", "periapt-uniter", "periapt-shell", "periapt-pebble", "periapt-sandbox"],
     },
     Room { name: "periapt-trial", arrows: &["periapt-sandbox", "periapt-archive"] },
     Room { name: "periapt-workload", arrows: &["periapt-sandbox", "periapt-helper", "periapt-transport"] },

@@ -16,7 +16,7 @@ use periapt_host_api::{
     view::View,
 };
 use periapt_uniter::{
-    Jitter, UnitWorkloads,
+    Jitter,
     executor::{
         CharmAnswer, Executor, ExecutorCommand, ExecutorInput, Now, Options, Run, RunReport, SendOutcome,
         Turn, Wake,
@@ -29,6 +29,7 @@ use crate::{
     charm::Action,
     clock::Clock,
     controller::Controller,
+    pods::{PodScenario, PodWorld},
     random::RandomNumbers,
     trace::{Trace, TraceId},
 };
@@ -60,6 +61,7 @@ pub(crate) struct World<'a> {
     pub(crate) agent: &'a mut Agent,
     pub(crate) charms: &'a BTreeMap<Digest, LabCharm>,
     pub(crate) scripts: &'a BTreeMap<(UnitName, String), Vec<Action>>,
+    pub(crate) containers: &'a PodScenario,
     pub(crate) trace: &'a mut Trace,
     /// The chance, in a thousand, that a commit's answer is lost.
     pub(crate) lost_answers: u16,
@@ -69,6 +71,12 @@ pub(crate) struct World<'a> {
 impl World<'_> {
     fn now(&self) -> Now {
         self.agent.time(*self.clock)
+    }
+
+    /// Returns the agent with the surroundings of its pods.
+    pub(crate) fn pods(&mut self) -> (&mut Agent, PodWorld<'_>) {
+        let world = PodWorld { clock: *self.clock, scenario: self.containers, random: &mut *self.random };
+        (&mut *self.agent, world)
     }
 }
 
@@ -134,8 +142,6 @@ pub(crate) struct Driver {
     /// Early effects at the keeper, which sends them if the runner dies before the controller has them.
     noted: Vec<EarlyItem>,
     wake: Wake,
-    /// The workloads that the executor was told of.
-    workloads: UnitWorkloads,
     stopped: bool,
     revoked: bool,
     /// The revision of the view on which the current operation was decided.
@@ -159,7 +165,6 @@ impl Driver {
             taken: false,
             noted: Vec::new(),
             wake: Wake::default(),
-            workloads: UnitWorkloads::new(),
             stopped: false,
             revoked: false,
             decided_on: Revision::default(),
@@ -257,10 +262,10 @@ impl Driver {
             self.had_nothing_to_commit(traced, world);
             return Ok(true);
         }
-        let workloads = world.agent.workloads.get(self.name());
-        if let Some(workloads) = workloads.filter(|workloads| **workloads != self.workloads) {
-            self.workloads.clone_from(workloads);
-            self.feed(ExecutorInput::Workloads(self.workloads.clone()), world)?;
+        let workloads = world.agent.pods.of(self.name());
+        // A driver that begins is told what the runner's first message had.
+        if world.agent.pods.take_change(self.name()) || !(self.begun || workloads.is_empty()) {
+            self.feed(ExecutorInput::Workloads(workloads), world)?;
             if self.is_in_flight() {
                 return Ok(true);
             }

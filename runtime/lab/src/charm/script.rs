@@ -5,7 +5,8 @@ use std::{fmt, rc::Rc, time::Duration};
 use periapt_hook::{
     CallAnswer, CallError, CallTime, FileError, HookContext, HookResults, OutputStream, ToolOutput,
 };
-use periapt_host_api::{UnitName, event::Event};
+use periapt_host_api::{ContainerName, NameError, UnitName, event::Event};
+use periapt_pebble::{PodAnswer, PodRequest};
 use periapt_shell::{Reply, Request, Running, Script, ScriptEnd, ScriptLimits, ScriptProgress};
 
 use super::ToolCall;
@@ -111,6 +112,16 @@ impl<'a> Hook<'a> {
         call: impl Fn(&mut HookContext, CallTime) -> Result<T, CallError>,
     ) -> Result<T, String> {
         self.ask(|context, now| CallAnswer::Ready(call(context, now))).map_err(|error| error.to_string())
+    }
+
+    /// Asks the Pebble of a container, at once and outside of the hook's commit. It waits for a change as long as the request
+    /// says, while time passes.
+    ///
+    /// # Errors
+    /// Nobody listens, or Pebble's refusal.
+    pub fn pebble(&mut self, container: &str, request: PodRequest) -> Result<PodAnswer, String> {
+        let container: ContainerName = container.parse().map_err(|error: NameError| error.to_string())?;
+        self.host.pebble(&container, request).map_err(|error| error.to_string())
     }
 
     /// Lets time pass.

@@ -26,7 +26,7 @@ impl Lab {
         self.agents.values_mut().for_each(|agent| agent.doubts = true);
     }
 
-    /// Ends an agent's processes at once.
+    /// Ends an agent's processes at once, except its pods, which the next keeper takes over.
     ///
     /// # Errors
     /// There is no such agent.
@@ -60,7 +60,9 @@ impl Lab {
     pub fn reboot_host(&mut self, agent: &str) -> Result<(), LabError> {
         self.kill_agent(agent)?;
         let number = self.random.number();
-        self.agent_mut(agent)?.host.boot_id = format!("boot-{number:x}");
+        let host = self.agent_mut(agent)?;
+        host.host.boot_id = format!("boot-{number:x}");
+        host.pods.host_ends();
         self.start_agent(agent)
     }
 

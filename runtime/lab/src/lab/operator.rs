@@ -3,17 +3,15 @@
 use std::collections::BTreeMap;
 
 use periapt_host_api::{
-    AgentName, ContainerName, Digest, RelationId, UnitName,
+    AgentName, Digest, RelationId, UnitName,
     command::{
         Answer, Caller, Command, ControllerCommand, Deploy, EndpointSelector, Placement, RefreshWith,
         RelationSelector, ResolveMode,
     },
-    notice::WorkloadNotice,
     resource::ResourceUpload,
     storage::UnitStorage,
 };
 use periapt_model::{Input, Output, UploadedResource};
-use periapt_uniter::{ListeningWorkload, UnitWorkloads};
 
 use super::Lab;
 use crate::{Action, LabCharm, LabError, transport::transported};
@@ -29,47 +27,6 @@ impl Lab {
             Output::Answer(answer) => Ok(answer),
             other => Err(LabError::OtherAnswer(format!("{other:?}"))),
         }
-    }
-
-    /// Starts the workload of a unit's container, first or anew: its Pebble listens with this boot id.
-    ///
-    /// # Errors
-    /// There is no such unit on an agent.
-    pub fn start_workload(&mut self, unit: &str, container: &str, boot_id: &str) -> Result<(), LabError> {
-        let started = ListeningWorkload { boot_id: boot_id.to_owned(), ..ListeningWorkload::default() };
-        self.workloads_of(unit)?.insert(container.parse()?, started);
-        Ok(())
-    }
-
-    /// Ends the workload of a unit's container.
-    ///
-    /// # Errors
-    /// There is no such unit on an agent.
-    pub fn end_workload(&mut self, unit: &str, container: &str) -> Result<(), LabError> {
-        self.workloads_of(unit)?.remove(&container.parse()?);
-        Ok(())
-    }
-
-    /// Lets the workload of a unit's container make a notice.
-    ///
-    /// # Errors
-    /// There is no such unit on an agent, or no such workload.
-    pub fn notify(&mut self, unit: &str, container: &str, notice: WorkloadNotice) -> Result<(), LabError> {
-        let container: ContainerName = container.parse()?;
-        let workloads = self.workloads_of(unit)?;
-        let waiting = workloads.values().flat_map(|listening| listening.notices.after(0));
-        let arrival = waiting.map(|(_, waiting)| waiting.arrival + 1).max().unwrap_or_default();
-        let listening = workloads.get_mut(&container);
-        let listening = listening.ok_or_else(|| LabError::unknown("workload", &container))?;
-        listening.notices.add(listening.notices.last() + 1, arrival, notice);
-        Ok(())
-    }
-
-    fn workloads_of(&mut self, unit: &str) -> Result<&mut UnitWorkloads, LabError> {
-        let unit: UnitName = unit.parse()?;
-        let agent = self.agents.values_mut().find(|agent| agent.drivers.contains_key(&unit));
-        let agent = agent.ok_or_else(|| LabError::unknown("unit of an agent", &unit))?;
-        Ok(agent.workloads.entry(unit).or_default())
     }
 
     /// Submits a command about a whole model.

@@ -9,6 +9,7 @@ use super::Lab;
 use crate::{
     LabError,
     agent::{Driver, Process, Step, World},
+    pods::PodWorld,
     trace::HookRunState,
 };
 
@@ -73,6 +74,10 @@ impl Lab {
         acted |= self.controller.work(self.clock)?;
         for agent in self.agents.values_mut() {
             acted |= agent.catch_up(&self.controller, self.clock)?;
+        }
+        for agent in self.agents.values_mut() {
+            let (clock, scenario, random) = (self.clock, &self.containers, &mut self.random);
+            acted |= agent.keep_pods(&mut PodWorld { clock, scenario, random })?;
         }
         Ok(acted)
     }
@@ -197,8 +202,19 @@ impl Lab {
         unit: &UnitName,
         act: impl FnOnce(&mut Driver, &mut World<'_>) -> Result<T, LabError>,
     ) -> Result<Option<T>, LabError> {
-        let Self { clock, random, controller, agents, charms, scripts, trace, fault_rates, defect, .. } =
-            self;
+        let Self {
+            clock,
+            random,
+            controller,
+            agents,
+            charms,
+            scripts,
+            containers,
+            trace,
+            fault_rates,
+            defect,
+            ..
+        } = self;
         let Some(agent) = agents.get_mut(agent) else { return Ok(None) };
         let Some(mut driver) = agent.drivers.remove(unit) else { return Ok(None) };
         let mut world = World {
@@ -208,6 +224,7 @@ impl Lab {
             agent,
             charms,
             scripts,
+            containers,
             trace,
             lost_answers: fault_rates.lost_answers,
             defect: *defect,
@@ -260,6 +277,7 @@ impl Lab {
             let units = agent.drivers.iter().filter(|(unit, _)| !self.held.contains(*unit));
             times.extend(units.flat_map(|(_, driver)| agent.wakes_at_ms(driver.wake())));
         }
+        times.extend(self.agents.values().flat_map(|agent| agent.pods.wakes_at_ms()));
         times.extend(self.controller.wake_at(self.clock).map(|at| self.clock.boot_ms_at(at)));
         times.into_iter().filter(|at| *at > self.clock.boot_ms()).min()
     }

@@ -5,10 +5,11 @@ use periapt_host_api::{
     agent::RunnerCommand,
     commit::UnitCommit,
     journal::{HookOutcome, JournalRecord},
+    record::UnitRecord,
 };
 use periapt_uniter::executor::{ExecutorInput, SendOutcome};
 
-use super::{Driver, Task, World};
+use super::{Driver, Task, World, hook::start_of};
 use crate::{
     Defect, LabError,
     trace::{HookRunState, TraceId, Traced},
@@ -21,7 +22,7 @@ impl Driver {
         if let Some(journal) = passed
             && self.passed.replace(commit.seq) != Some(commit.seq)
         {
-            self.traced = Some(self.trace_passed(journal, world));
+            self.traced = Some(self.trace_passed(journal, &commit.record, world));
         }
         let accepted = ExecutorInput::CommitAnswered(SendOutcome::Accepted);
         match world.defect {
@@ -37,7 +38,7 @@ impl Driver {
         }
     }
 
-    fn trace_passed(&self, journal: &JournalRecord, world: &mut World<'_>) -> TraceId {
+    fn trace_passed(&self, journal: &JournalRecord, record: &UnitRecord, world: &mut World<'_>) -> TraceId {
         world.trace.push(Traced {
             at: world.clock.now(),
             unit: self.name().clone(),
@@ -47,6 +48,7 @@ impl Driver {
             snapshot: journal.snapshot,
             ending: None,
             state: HookRunState::InFlight,
+            boot_id: start_of(&journal.event, &record.workloads),
             coalesced: Vec::new(),
             tools: Vec::new(),
         })

@@ -1,7 +1,9 @@
 //! Runs one hook, and reports its end.
 
+use std::collections::BTreeMap;
+
 use periapt_hook::{ActionResults, ContextError, HookContext, HookInputs, HookLimits, IdSeed, LeaseState};
-use periapt_host_api::{Timestamp, action::TaskResults};
+use periapt_host_api::{ContainerName, Timestamp, action::TaskResults, event::Event, record::WorkloadRecord};
 use periapt_uniter::{
     HookRun,
     executor::{Returned, Run, RunKind, RunReport},
@@ -134,11 +136,17 @@ impl Driver {
             snapshot: run.snapshot,
             ending: Some(ending),
             state: HookRunState::InFlight,
+            boot_id: start_of(&run.event, &run.seen.workloads),
             coalesced: run.coalesced.clone(),
             tools,
         }));
         report
     }
+}
+
+/// Returns the start of the container that an event is about, of a unit that knows these workloads after the event.
+pub(super) fn start_of(event: &Event, workloads: &BTreeMap<ContainerName, WorkloadRecord>) -> Option<String> {
+    workloads.get(event.container()?).map(|told| told.boot_id.clone())
 }
 
 fn returned(ending: &Ending) -> Returned {
