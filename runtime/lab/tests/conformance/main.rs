@@ -24,6 +24,8 @@ mod invariants;
 mod later;
 mod leadership;
 mod notices;
+mod pod_lives;
+mod pods;
 mod promises;
 mod properties;
 mod recovery;
