@@ -138,13 +138,13 @@ fn try_to(lab: &mut Lab, act: &Act) -> Result<(), LabError> {
 /// Mends everything, lets the longest back-off pass, and changes the settings a last time.
 fn calm(lab: &mut Lab) -> Result<(), LabError> {
     lab.set_fault_rates(FaultRates::default());
-    for container in 0..2 {
-        lab.answer_probes(&url(CONTAINERS[container]), ProbeAnswer::Well);
-        for service in 0..2 {
-            lab.set_program(&program(container, service), ProcessLife::Serves);
-        }
+    for (container, name) in CONTAINERS.into_iter().enumerate() {
+        lab.answer_probes(&url(name), ProbeAnswer::Well);
+        (0..SERVICES.len())
+            .for_each(|service| lab.set_program(&program(container, service), ProcessLife::Serves));
     }
     lab.unscript_all();
+    lab.start_agent("host")?;
     lab.reconnect("host")?;
     lab.run_until_idle()?;
     lab.advance(Duration::from_secs(600))?;
