@@ -327,8 +327,8 @@ impl Agent {
         Ok(told)
     }
 
-    /// Lets the pods live until now, starts those that are wanted, and carries the keeper's words about them to the runner.
-    /// Returns true if there were any.
+    /// Lets the pods live until now, starts those that are wanted, and carries the keeper's words about them to the
+    /// runner. Returns true if there were any.
     pub(crate) fn keep_pods(&mut self, world: &mut PodWorld<'_>) -> Result<bool, LabError> {
         self.pods.run(world)?;
         let is_running = self.process == Process::Running;

@@ -76,7 +76,8 @@ pub trait HookHost {
     /// Takes the early effects as the hook makes them.
     fn early(&mut self, items: Vec<(Timestamp, EarlyEffect)>);
 
-    /// Asks the Pebble of a container, at once and outside of the hook's commit. Waits while Pebble lets its client wait.
+    /// Asks the Pebble of a container, at once and outside of the hook's commit. Waits while Pebble lets its client
+    /// wait.
     fn pebble(&mut self, container: &ContainerName, request: PodRequest) -> Result<PodAnswer, LabError>;
 
     /// Lets time pass for the whole laboratory while the hook runs.

@@ -7,8 +7,8 @@
 //! runner. The laboratory is another driver of them, which carries out their commands in steps, between which processes
 //! may die, answers may be lost, and other units may run ([`Lab::micro_step`]). All randomness comes from one seed.
 //!
-//! A unit's containers are real cores of pods over processes that a scenario plays ([`Lab::run_containers`]), or pods that a
-//! test plays ([`Lab::start_workload`]). Hooks call Pebble at once, outside of their commits ([`Hook::pebble`]).
+//! A unit's containers are real cores of pods over processes that a scenario plays ([`Lab::run_containers`]), or pods
+//! that a test plays ([`Lab::start_workload`]). Hooks call Pebble at once, outside of their commits ([`Hook::pebble`]).
 //!
 //! A charm's code is a script, a closure, or with the feature `components` a real component in the sandbox.
 //! [`invariants`] holds the invariants of every run.

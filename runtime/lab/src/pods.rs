@@ -1,7 +1,7 @@
 //! The pods of an agent's host. In each a real supervisor decides, on virtual time (`supervised.rs`).
 //!
-//! The way from a pod to its unit is the agent's own code, too: the keeper's [`ListeningPods`], its words, and the runner's
-//! [`KnownWorkloads`]. Pods outlive both. The next keeper takes those over whose start their unit knows.
+//! The way from a pod to its unit is the agent's own code, too: the keeper's [`ListeningPods`], its words, and the
+//! runner's [`KnownWorkloads`]. Pods outlive both. The next keeper takes those over whose start their unit knows.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -98,8 +98,8 @@ impl Pods {
         }
     }
 
-    /// Follows the keeper's view: forgets notices of which charms were told, takes over the pods of an earlier keeper or ends
-    /// them, and ends those whose unit is gone.
+    /// Follows the keeper's view: forgets notices of which charms were told, takes over the pods of an earlier keeper or
+    /// ends them, and ends those whose unit is gone.
     pub(crate) fn observe(&mut self, view: &View) {
         if !self.listening.are_quiet() {
             for unit in view.units.values() {

@@ -26,8 +26,8 @@ pub struct Traced {
     pub ending: Option<Ending>,
     /// The state of the run.
     pub state: HookRunState,
-    /// The start of the container that the event is about, if it is about one. A pebble-ready that is tried again after the
-    /// container has ended tells of the start before.
+    /// The start of the container that the event is about, if it is about one. A pebble-ready that is tried again after
+    /// the container has ended tells of the start before.
     pub boot_id: Option<String>,
     /// The changes that it absorbed, for people.
     pub coalesced: Vec<String>,

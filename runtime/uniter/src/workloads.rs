@@ -1,5 +1,5 @@
-//! The way of a workload's starts and notices from its pod to its unit: the keeper's knowledge, its words to a runner, and the
-//! runner's knowledge.
+//! The way of a workload's starts and notices from its pod to its unit: the keeper's knowledge, its words to a runner,
+//! and the runner's knowledge.
 //!
 //! Agent and laboratory carry the words. Each side that dies is told all again by the one before it, and the unit's
 //! record says what the charm knows already.

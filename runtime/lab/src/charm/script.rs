@@ -114,8 +114,8 @@ impl<'a> Hook<'a> {
         self.ask(|context, now| CallAnswer::Ready(call(context, now))).map_err(|error| error.to_string())
     }
 
-    /// Asks the Pebble of a container, at once and outside of the hook's commit. It waits for a change as long as the request
-    /// says, while time passes.
+    /// Asks the Pebble of a container, at once and outside of the hook's commit. It waits for a change as long as the
+    /// request says, while time passes.
     ///
     /// # Errors
     /// Nobody listens, or Pebble's refusal.

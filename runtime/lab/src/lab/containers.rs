@@ -53,7 +53,8 @@ impl Lab {
         agent.pods.kill(&id, program, &mut world)
     }
 
-    /// Starts the workload of a unit's container, first or anew: its Pebble listens with this boot id. The test plays it.
+    /// Starts the workload of a unit's container, first or anew, which the test plays: its Pebble listens with this boot
+    /// id.
     ///
     /// # Errors
     /// There is no such unit on an agent.

@@ -1,5 +1,5 @@
-//! Random lives of a unit with real cores of pods: workloads that end, hang and are killed, checks that fail, hooks that
-//! fail, pods, runners, keepers, hosts and controllers that die between any two steps. Charm and workloads agree at the end.
+//! Random lives of a unit with real cores of pods: workloads that end, hang and are killed, checks and hooks that fail;
+//! pods, runners, keepers, hosts and controllers that die between any two steps. Charm and workloads agree at the end.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -196,7 +196,8 @@ fn check_starts(lab: &Lab, container: &str) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Checks that the charm was told of each notice of the present start after its last occurrence, and of no number twice.
+/// Checks that the charm was told of each notice of the present start after its last occurrence, and of no number
+/// twice.
 fn check_notices(lab: &Lab, container: &str) -> Result<(), TestCaseError> {
     let present = lab.boot_id("a/0", container).ok();
     let mut told = Vec::new();

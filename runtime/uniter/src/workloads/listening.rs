@@ -95,8 +95,8 @@ impl ListeningPods {
         self.are_known(known) && self.notices_after(known).next().is_none()
     }
 
-    /// Returns the next word to a runner that knows this much, and counts it as known: the pods, and once they are known
-    /// their notices.
+    /// Returns the next word to a runner that knows this much, and counts it as known: the pods, and once they are
+    /// known their notices.
     pub fn next_word(&self, known: &mut WorkloadsKnown) -> Option<WorkloadsWord> {
         if !self.are_known(*known) {
             let told = self.told();
