@@ -262,6 +262,24 @@ mod tests {
     }
 
     #[test]
+    fn what_names_a_container_is_a_program_there_or_refused_and_never_a_script() {
+        for (parameters, is_script) in [
+            (json!({"command": "leader-get"}), true),
+            (json!({"command": ["leader-get"], "container": null}), true),
+            (json!({"command": ["leader-get"], "container": "web"}), false),
+            (json!({"command": "leader-get", "container": "web"}), false),
+            (json!({"command": ["leader-get"], "container": ""}), false),
+            (json!({"command": ["leader-get"], "container": ["web"]}), false),
+        ] {
+            let Value::Object(parameters) = parameters else { panic!("no parameters") };
+            assert_eq!(names_container(&parameters), !is_script, "{parameters:?}");
+            let runs_script =
+                ExecRequest::of_parameters(&parameters).is_ok_and(|request| request.container.is_none());
+            assert_eq!(runs_script, is_script, "{parameters:?}");
+        }
+    }
+
+    #[test]
     fn words_of_older_clients_are_taken_as_they_stand() {
         let command = json!(["status-set", "active", "it's $5; <b>"]);
         let request =
