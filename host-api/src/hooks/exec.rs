@@ -17,7 +17,8 @@ pub fn is_confidential(tool: &str) -> bool {
     CONFIDENTIAL.contains(&tool)
 }
 
-/// Returns true if the parameters of a run name a container: then it is a program there, or refused, and never a script.
+/// Returns true if the parameters of a run name a container. Then it is a program there, or refused, and never a
+/// script.
 pub fn names_container(parameters: &Parameters) -> bool {
     parameters.get("container").is_some_and(|container| !container.is_null())
 }

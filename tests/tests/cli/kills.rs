@@ -1,9 +1,9 @@
 //! Workloads under kills: runner, keeper, pods and workloads of a real agent are killed at random moments, while clients ask
 //! their exposed ports in a loop and the workloads make notices.
 //!
-//! Each time everything comes back, and no client is without an answer for longer than `docs/workloads.md` says. A notice
-//! that a workload's Pebble acknowledged is told to the charm exactly once, unless its pod has died, and at most once then.
-//! At the end no process and no cgroup is left.
+//! Each time everything comes back, and no client is without an answer for longer than `docs/workloads.md` says. A
+//! notice that a workload's Pebble acknowledged is told to the charm exactly once, unless its pod has died, and at most
+//! once then. At the end no process and no cgroup is left.
 //!
 //! `PERIAPT_WORKLOAD_KILLS` is the number of kills, and `PERIAPT_WORKLOAD_SEED` repeats the draws of a run from its printed
 //! seed; the moments at which kills hit remain random.
@@ -25,8 +25,8 @@ use scene::Scene;
 /// The number of kills, unless told otherwise: two of each part.
 const KILLS: u32 = 8;
 
-/// The longest time without an answer: the longest pause before a pod or a service is started again, and as much for the
-/// start on a machine that others use.
+/// The longest time without an answer: the longest pause before a pod or a service is started again, and as much for
+/// the start on a machine that others use.
 const LONGEST_GAP: Duration = Duration::from_secs(120);
 
 /// The longest gaps of the clients, by what was killed and the unit that they ask.

@@ -26,8 +26,8 @@ use crate::{
 /// Returns the right that a request needs, and the model that it is about, if it is about one.
 pub(crate) fn right_of(input: &Input) -> (Right, Option<ModelUuid>) {
     match input {
-        // As in Juju, a script needs more than an action that the charm declares. A program in a container does not: who may
-        // write to the model may deploy a charm that runs the same there.
+        // As in Juju, a script needs more than an action that the charm declares. A program in a container does not:
+        // who may write to the model may deploy a charm that runs the same there.
         Input::Model(model, Command::EnqueueOperation(request))
             if request.action == exec::ACTION && !exec::names_container(&request.parameters) =>
         {

@@ -15,8 +15,8 @@ const MOST_OF_ACTION: usize = 64;
 /// The most characters of a command.
 const MOST_OF_COMMAND: usize = 200;
 
-/// Returns the subject of an operation. Parameters of actions and scripts may be secret and are left out. A command in a
-/// container is shown: its task keeps it in the clear, and who runs what as root there is what the log is for.
+/// Returns the subject of an operation. Parameters of actions and scripts may be secret and are left out. A command in
+/// a container is shown: its task keeps it in the clear, and who runs what as root there is what the log is for.
 pub(super) fn subject(model: &ModelUuid, request: &EnqueueOperation) -> String {
     let mut parts =
         vec![format!("model {model}"), format!("action {}", shown(&request.action, MOST_OF_ACTION))];

@@ -53,8 +53,8 @@ pub fn check_container(
     Err(Refusal::not_found(text))
 }
 
-/// Returns true if workloads of a unit may run on its agent: the charm that it runs or will run first declares some, its
-/// application's present charm does, or an agent has reported some.
+/// Returns true if workloads of a unit may run on its agent: the charm that it runs or will run first declares some,
+/// its application's present charm does, or an agent has reported some.
 pub(crate) fn may_run(root: &Root, state: &ModelState, unit: &Unit) -> bool {
     let declares = |meta: &CharmMeta| !meta.containers.is_empty();
     let wanted = || root.charm(&state.application(unit.name.application())?.charm.digest);
