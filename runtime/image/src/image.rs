@@ -25,6 +25,9 @@ use crate::{
     table::{LayerTable, MergedTable, merge},
 };
 
+/// The most images or platforms that an error names.
+const SHOWN_NAMES: usize = 8;
+
 /// A file or directory with images, open.
 #[derive(Debug)]
 pub struct ImageSource {
@@ -190,6 +193,7 @@ impl ImageSource {
             [] => {
                 found.sort();
                 found.dedup();
+                found.truncate(SHOWN_NAMES);
                 let wanted = choice.platform.clone();
                 return Err(ImageError::Platform { found: found.join(", "), wanted });
             }
@@ -258,7 +262,7 @@ impl ImageSource {
     }
 
     fn names(&self) -> String {
-        let names: Vec<String> = self.references().iter().take(8).map(|name| shown(name)).collect();
+        let names: Vec<String> = self.references().iter().take(SHOWN_NAMES).map(|name| shown(name)).collect();
         match names.is_empty() {
             true => "none has a name".to_owned(),
             false => names.join(", "),

@@ -16,7 +16,8 @@ use crate::{
     source::Source,
 };
 
-/// The most images of a file: a list of platforms has some 20.
+/// The most images of a file, and the most indexes that name them: a list of platforms has some 20. An index can name another
+/// one thousands of times, and each time it would be read again.
 const MAX_IMAGES: usize = 256;
 
 /// The annotations that name an image in a layout.
@@ -84,24 +85,33 @@ pub(super) fn candidates(source: &Source, layout: &[u8]) -> Result<Vec<Candidate
     }
     let missing = || ImageError::NotAnImage("it has oci-layout and no index.json".into());
     let index: ImageIndex = parsed("index.json", &source.document("index.json")?.ok_or_else(missing)?)?;
-    let (mut candidates, mut others) = (Vec::new(), Vec::new());
-    collect(source, &index, (&[], 1), &mut candidates, &mut others)?;
-    match (candidates.is_empty(), others.into_iter().next()) {
+    let mut found = Found::default();
+    collect(source, &index, (&[], 1), &mut found)?;
+    match (found.candidates.is_empty(), found.others.into_iter().next()) {
         (true, Some(found)) => Err(ImageError::MediaType {
             part: "all that the index names".into(),
             found,
             reason: "manifests and indexes of OCI and Docker are read",
         }),
-        _ => Ok(candidates),
+        _ => Ok(found.candidates),
     }
+}
+
+/// The documents that the indexes of a layout name.
+#[derive(Default)]
+struct Found {
+    candidates: Vec<Candidate>,
+    /// The media types of documents of other kinds.
+    others: Vec<String>,
+    /// The number of indexes that were read within others.
+    indexes: usize,
 }
 
 fn collect(
     source: &Source,
     index: &ImageIndex,
     (inherited, depth): (&[String], usize),
-    candidates: &mut Vec<Candidate>,
-    others: &mut Vec<String>,
+    found: &mut Found,
 ) -> Result<(), ImageError> {
     if depth > MAX_INDEXES {
         return Err(ImageError::document("index", "it is the fourth index within another"));
@@ -113,9 +123,13 @@ fn collect(
         };
         match document_kind(descriptor.media_type()) {
             Some(DocumentKind::Index) => {
+                found.indexes += 1;
+                if found.indexes > MAX_IMAGES {
+                    return Err(ImageError::Choice(format!("the file has more than {MAX_IMAGES} indexes")));
+                }
                 let content = source.verified("index", digest_of(descriptor)?, descriptor.size())?;
                 let inner: ImageIndex = parsed("index", &content)?;
-                collect(source, &inner, (&references, depth + 1), candidates, others)?;
+                collect(source, &inner, (&references, depth + 1), found)?;
             }
             Some(DocumentKind::Manifest) => {
                 let platform = platform_of(descriptor);
@@ -124,11 +138,11 @@ fn collect(
                     continue;
                 }
                 let place = Place::Manifest { digest: digest_of(descriptor)?, size: descriptor.size() };
-                candidates.push(Candidate { references, platform, place });
+                found.candidates.push(Candidate { references, platform, place });
             }
-            None => others.push(descriptor.media_type().to_string()),
+            None => found.others.push(descriptor.media_type().to_string()),
         }
-        if candidates.len() > MAX_IMAGES || others.len() > MAX_IMAGES {
+        if found.candidates.len() > MAX_IMAGES || found.others.len() > MAX_IMAGES {
             return Err(ImageError::Choice(format!("the file has more than {MAX_IMAGES} images")));
         }
     }
@@ -186,6 +200,13 @@ pub(crate) fn read_manifest(document: &str, content: &[u8]) -> Result<ImageManif
             document,
             format!("its schema is {}, not 2", manifest.schema_version()),
         ));
+    }
+    // Its index has called it a manifest. What is written of it names it by its own word.
+    if let Some(own) = manifest.media_type()
+        && document_kind(own) != Some(DocumentKind::Manifest)
+    {
+        let reason = format!("it calls itself {own}, and is a manifest");
+        return Err(ImageError::document(document, reason));
     }
     match manifest.config().media_type() {
         MediaType::ImageConfig => {}

@@ -229,6 +229,12 @@ fn what_is_of_another_kind_is_refused_by_its_name() {
     manifest["config"]["mediaType"] = json!("application/vnd.oci.empty.v1+json");
     assert!(refused(&made.files_with(&manifest)).contains("the image has no configuration of OCI or Docker"));
     let mut manifest = made.manifest();
+    manifest["mediaType"] = json!(INDEX);
+    assert!(
+        refused(&made.files_with(&manifest))
+            .ends_with(&format!("it calls itself {INDEX}, and is a manifest"))
+    );
+    let mut manifest = made.manifest();
     manifest["schemaVersion"] = json!(1);
     assert!(refused(&made.files_with(&manifest)).ends_with("its schema is 1, not 2"));
     let mut manifest = made.manifest();
@@ -290,6 +296,28 @@ fn documents_and_layers_above_their_bounds_are_refused_before_they_are_read() {
     }
     files[1] = files_of(&[described]).remove(1);
     assert_eq!(refused(&files), "index: it is the fourth index within another");
+}
+
+#[test]
+fn an_index_that_names_another_one_again_and_again_is_refused() {
+    let empty = json!({ "schemaVersion": 2, "manifests": [] }).to_string().into_bytes();
+    let mut files = files_of(&vec![descriptor(INDEX, &empty); 257]);
+    files.push((format!("blobs/sha256/{}", Digest::of(&empty)), empty));
+    assert_eq!(refused(&files), "the file has more than 256 indexes");
+}
+
+#[test]
+fn an_image_for_many_other_platforms_is_refused_with_a_few_of_them() {
+    let made = web();
+    let manifest = made.manifest().to_string().into_bytes();
+    let described = |number: u32| {
+        let mut described = descriptor(MANIFEST, &manifest);
+        described["platform"] = json!({ "os": "linux", "architecture": format!("other{number:02}") });
+        described
+    };
+    let error = refused(&files_of(&(10..90).map(described).collect::<Vec<_>>()));
+    assert!(error.starts_with("the image is for linux/other10, linux/other11, "), "{error}");
+    assert!(error.contains("linux/other17, and linux/") && !error.contains("other18"), "{error}");
 }
 
 #[test]
