@@ -1,15 +1,17 @@
 //! Properties: whatever becomes of an image, it is read or refused, and what is unpacked lies below its directory.
+//!
+//! `fuzz/` beside this directory holds the same targets for longer runs with coverage.
 
-use std::fs;
+#[path = "../../fuzz/seeds.rs"]
+mod made_seeds;
+#[path = "../../fuzz/target.rs"]
+mod target;
 
-use periapt_host_api::Digest;
-use periapt_image::{ImageChoice, ImageLimits, ImageSource, LayerCache};
+use std::{fs, path::Path, sync::LazyLock};
+
 use proptest::{prelude::*, sample::Index, sample::select};
 
-use crate::made::{
-    Entry, directory, entry, file, gzip_layer, hard_link, image, layer, link, members, pax, tar, unpacked,
-    work, zstd_layer,
-};
+use crate::made::{Entry, entry, pax, tar};
 
 /// One change of some bytes.
 #[derive(Debug, Clone)]
@@ -75,27 +77,6 @@ fn changed(original: &[u8], changes: &[Change]) -> Vec<u8> {
     bytes
 }
 
-fn seeds() -> Vec<Vec<u8>> {
-    let plain = tar(&[
-        directory("bin/"),
-        file("bin/a", "program"),
-        hard_link("bin/b", "bin/a"),
-        link("sbin", "bin"),
-        pax(&[("path", "long/path"), ("mtime", "1.5"), ("SCHILY.xattr.user.x", "y")]),
-        file("x", "content"),
-        entry("dev", b'3'),
-        file("etc/.wh.y", ""),
-        file("srv/.wh..wh..opq", ""),
-    ]);
-    let made = image(&[gzip_layer(&plain), zstd_layer(&plain)]);
-    let docker = image(&[crate::made::raw_layer(plain)]).docker("x:1");
-    vec![tar(&members(&made.files())), tar(&docker)]
-}
-
-fn limits() -> ImageLimits {
-    ImageLimits { unpacked: 16 << 20, entries: 1000, ..ImageLimits::default() }
-}
-
 /// An entry of any kind under names that meet each other.
 fn any_entry() -> impl Strategy<Value = Vec<Entry>> {
     let paths = vec![
@@ -140,71 +121,76 @@ fn any_entry() -> impl Strategy<Value = Vec<Entry>> {
     prop_oneof![6 => one, 1 => long]
 }
 
+/// Returns the seeds of a target: those that are made, and those in files.
+fn seeds(target: &str, made: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/seeds").join(target);
+    let entries = fs::read_dir(directory).into_iter().flatten();
+    let mut paths: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    made.into_iter().chain(paths.into_iter().map(|path| fs::read(path).unwrap())).collect()
+}
+
+static DOCUMENTS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| seeds("documents", made_seeds::documents()));
+static ARCHIVES: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| seeds("archive", made_seeds::archive()));
+static LAYERS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| seeds("layers", made_seeds::layers()));
+
+/// Returns what changes make of one of some seeds.
+fn changed_seed(seeds: &[Vec<u8>], seed: Index, changes: &[Change]) -> Vec<u8> {
+    changed(&seeds[seed.index(seeds.len())], changes)
+}
+
+#[test]
+fn each_seed_that_is_made_is_an_image() {
+    for (number, seed) in made_seeds::documents().iter().enumerate() {
+        assert!(target::documents(seed), "document {number}");
+    }
+    for (number, seed) in made_seeds::archive().iter().enumerate() {
+        assert!(target::archive(seed), "archive {number}");
+    }
+    for (number, seed) in made_seeds::layers().iter().enumerate() {
+        assert!(target::layers(seed), "layers {number}");
+    }
+}
+
+#[test]
+fn each_seed_in_a_file_is_read_or_refused() {
+    assert!(DOCUMENTS.len() > made_seeds::documents().len(), "there is none");
+    for seed in DOCUMENTS.iter() {
+        target::documents(seed);
+    }
+    for seed in ARCHIVES.iter() {
+        target::archive(seed);
+    }
+    for seed in LAYERS.iter() {
+        target::layers(seed);
+    }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 128, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_becomes_of_an_archive_is_read_or_refused(
-        (seed, changes) in (any::<Index>(), changes()),
-    ) {
-        let seeds = seeds();
-        let work = work();
-        let path = work.path("image.tar");
-        fs::write(&path, changed(&seeds[seed.index(seeds.len())], &changes)).unwrap();
-        let read = ImageSource::open(&path, &limits())
-            .and_then(|file| { let image = file.choose(&ImageChoice::default())?; file.inspect(&image) });
-        if let Err(error) = read {
-            prop_assert!(!error.is_of_host(), "{}", error);
-            prop_assert!(error.to_string().len() < 1000 && !error.to_string().contains('\n'), "{}", error);
-        }
+    fn whatever_becomes_of_a_document_is_read_or_refused((seed, changes) in (any::<Index>(), changes())) {
+        target::documents(&changed_seed(&DOCUMENTS, seed, &changes));
     }
 
     #[test]
-    fn whatever_becomes_of_a_layer_is_unpacked_or_refused_and_leaves_nothing_else(changes in changes()) {
-        let plain = tar(&[directory("a"), file("a/b", "x"), hard_link("c", "a/b"), link("d", "/"), file("e/.wh.f", "")]);
-        let changed = changed(&plain, &changes);
-        let work = work();
-        let made = crate::made::Layer { diff_id: Digest::of(&changed), ..crate::made::raw_layer(changed) };
-        if let Err(error) = unpacked(&work, &image(&[made]).files(), &limits()) {
-            prop_assert!(!error.is_of_host(), "{}", error);
-        }
-        prop_assert_eq!(entries_beside(&work), ["cache", "layout"]);
+    fn whatever_becomes_of_an_archive_is_read_or_refused((seed, changes) in (any::<Index>(), changes())) {
+        target::archive(&changed_seed(&ARCHIVES, seed, &changes));
+    }
+
+    #[test]
+    fn whatever_becomes_of_layers_is_unpacked_or_refused_and_leaves_nothing_else(
+        (seed, changes) in (any::<Index>(), changes()),
+    ) {
+        target::layers(&changed_seed(&LAYERS, seed, &changes));
     }
 
     #[test]
     fn entries_of_any_kind_under_any_names_stay_below_their_directory(
         layers in prop::collection::vec(prop::collection::vec(any_entry(), 0..6), 1..4),
     ) {
-        let work = work();
-        let layers: Vec<_> = layers.into_iter().map(|entries| layer(&entries.concat())).collect();
-        match unpacked(&work, &image(&layers).files(), &limits()) {
-            Err(error) => prop_assert!(!error.is_of_host(), "{}", error),
-            Ok(unpacked) => {
-                prop_assert!(unpacked.merged.is_whole());
-                unpacked.assemble(&work.path("root")).unwrap();
-                fs::remove_dir_all(work.path("root")).unwrap();
-            }
-        }
-        prop_assert_eq!(entries_beside(&work), ["cache", "layout"]);
-    }
-}
-
-fn entries_beside(work: &crate::made::Work) -> Vec<String> {
-    let entries = fs::read_dir(work.0.path()).unwrap();
-    let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-    names.sort();
-    names
-}
-
-#[test]
-fn each_seed_is_an_image() {
-    let work = work();
-    for (number, seed) in seeds().into_iter().enumerate() {
-        let path = work.path("image.tar");
-        fs::write(&path, seed).unwrap();
-        let file = ImageSource::open(&path, &limits()).unwrap();
-        let image = file.choose(&ImageChoice::default()).unwrap();
-        let cache = LayerCache::open(&work.path(&format!("cache-{number}"))).unwrap();
-        assert!(cache.unpack(&file, &image).is_ok());
+        let layers: Vec<Vec<u8>> = layers.into_iter().map(|entries| tar(&entries.concat())).collect();
+        target::layers(&layers.join(target::BETWEEN));
     }
 }
