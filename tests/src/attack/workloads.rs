@@ -20,6 +20,9 @@ mod server;
 use clients::{Clients, asked};
 pub use server::ServerAttack;
 
+/// The address at which the agent listens for its workloads, which no other test uses.
+const ADDRESS: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 11);
+
 /// The port of the honest page.
 const HONEST: u16 = 8080;
 
@@ -27,7 +30,7 @@ const HONEST: u16 = 8080;
 const HOSTILE: u16 = 8099;
 
 /// The time that an agent may take for what an attack causes.
-const WITHIN: Duration = Duration::from_secs(90);
+const WITHIN: Duration = Duration::from_secs(180);
 
 /// An attack of the catalogue of workloads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -135,9 +138,8 @@ impl AttackedAgent {
         periapt.ok(["bootstrap", "local", "--no-agent", "--listen", &format!("127.0.0.1:{controller}")])?;
         periapt.ok(["add-model", "honest"])?;
         let log = periapt.path().join("agent.log");
-        let port = peers.to_string();
-        let options =
-            ["--workloads", "wasm,namespaces", "--listen-address", "127.0.0.1", "--peer-port", &port];
+        let (address, port) = (ADDRESS.to_string(), peers.to_string());
+        let options = ["--workloads", "wasm,namespaces", "--listen-address", &address, "--peer-port", &port];
         let mut agent = periapt.agent_logged("worker", &log, options)?;
         ensure!(agent.first_line()? == "ready worker", "{}", fs::read_to_string(&log)?);
         let this = Self { agent, controller, peers, _guard: guard, periapt };

@@ -3,3 +3,4 @@
 mod hostile;
 mod planted;
 mod takeovers;
+mod workloads;

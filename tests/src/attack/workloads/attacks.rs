@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::ensure;
 
-use super::{super::row::StoppedBy, AttackedAgent, HONEST, HOSTILE};
+use super::{super::row::StoppedBy, ADDRESS, AttackedAgent, HONEST, HOSTILE};
 use crate::{EVIL, ImageFate, hostile_images};
 
 /// The processes of a container at most, as the agent bounds them.
@@ -82,9 +82,9 @@ impl AttackedAgent {
         let targets = [
             "169.254.169.254 80".to_owned(),
             format!("127.0.0.1 {}", self.controller),
-            format!("127.0.0.1 {HONEST}"),
+            format!("{ADDRESS} {HONEST}"),
             format!("{host} {}", self.controller),
-            format!("127.0.0.1 {}", self.peers),
+            format!("{ADDRESS} {}", self.peers),
             format!("{host} {}", self.peers),
             format!("{host} 22"),
             format!("web-page-0 {HONEST}"),
@@ -156,13 +156,13 @@ impl AttackedAgent {
         self.sh("killall nc; true")?;
         let started = self.sh(&format!("({command}) >/dev/null 2>&1 & true"))?;
         ensure!(started.code == 0, "{}", started.text);
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, HOSTILE));
+        let address = SocketAddr::from((ADDRESS, HOSTILE));
         self.until("the hostile server listens", || Ok(TcpStream::connect(address).is_ok()))
     }
 
     pub(super) fn deaf_server(&self) -> anyhow::Result<StoppedBy> {
         self.serve(&format!("while true; do nc -l -p {HOSTILE} -e sleep 60 & wait $!; done"))?;
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, HOSTILE));
+        let address = SocketAddr::from((ADDRESS, HOSTILE));
         let (mut streams, mut refused, mut taken) = (Vec::new(), 0, 0_usize);
         for _ in 0..MAX_CONNECTIONS + 64 {
             match TcpStream::connect(address) {
@@ -202,7 +202,7 @@ impl AttackedAgent {
 
     pub(super) fn endless_answer(&self) -> anyhow::Result<StoppedBy> {
         self.serve(&format!("while true; do nc -l -p {HOSTILE} -e yes; done"))?;
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, HOSTILE));
+        let address = SocketAddr::from((ADDRESS, HOSTILE));
         let (mut streams, until) = (Vec::new(), Instant::now() + Duration::from_secs(5));
         let mut read = 0_usize;
         while Instant::now() < until {

@@ -12,7 +12,7 @@ use anyhow::{Context as _, bail};
 
 use super::{
     super::row::{AttackRow, StoppedBy},
-    AttackedAgent, HONEST,
+    ADDRESS, AttackedAgent, HONEST,
     attacks::{MAX_CONNECTIONS, host_address},
     clients::asked,
     contains, figure, forget_peak, processes,
@@ -223,8 +223,8 @@ impl AttackedAgent {
             format!("127.0.0.1:{controller}"),
             format!("[::1]:{controller}"),
             format!("localhost:{HONEST}"),
-            format!("127.0.0.1:{HONEST}"),
-            format!("127.0.0.1:{peers}"),
+            format!("{ADDRESS}:{HONEST}"),
+            format!("{ADDRESS}:{peers}"),
             format!("{host}:{controller}"),
             format!("{host}:{peers}"),
             format!("{host}:{HONEST}"),

@@ -2,14 +2,14 @@
 
 use std::{
     io::{ErrorKind, Read as _, Write as _},
-    net::{Ipv4Addr, SocketAddr, TcpStream},
+    net::{SocketAddr, TcpStream},
     thread,
     time::{Duration, Instant},
 };
 
 use anyhow::anyhow;
 
-use super::SERVER;
+use super::{super::ADDRESS, SERVER};
 
 /// The time in which a request has ended, on a machine that others use: it may wait 10 s and take 60 s.
 pub(super) const ENDS_WITHIN: Duration = Duration::from_secs(180);
@@ -53,7 +53,7 @@ impl Seen {
 }
 
 pub(super) fn connect() -> std::io::Result<TcpStream> {
-    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, SERVER));
+    let address = SocketAddr::from((ADDRESS, SERVER));
     TcpStream::connect_timeout(&address, ENDS_WITHIN)
 }
 
