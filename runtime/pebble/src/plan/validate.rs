@@ -1,5 +1,7 @@
 //! The checks of a layer by itself, and of a plan as a whole.
 
+use std::collections::BTreeMap;
+
 use super::{
     check::{Check, ProbeKind},
     command::split,
@@ -24,12 +26,7 @@ pub(super) fn layer(label: &str, layer: &Layer, limits: &PodLimits) -> Result {
     entries(label, "log target", &layer.log_targets, limits)
 }
 
-fn entries<T: Merge>(
-    label: &str,
-    kind: &str,
-    entries: &std::collections::BTreeMap<String, T>,
-    limits: &PodLimits,
-) -> Result {
+fn entries<T: Merge>(label: &str, kind: &str, entries: &BTreeMap<String, T>, limits: &PodLimits) -> Result {
     for (name, entry) in entries {
         if name.is_empty() {
             return refuse(format!("layer {label:?} has a {kind} without a name"));
@@ -67,9 +64,16 @@ pub(super) fn plan(plan: &Plan, limits: &PodLimits) -> Result {
     }
     for (name, service) in &plan.services {
         self::service(plan, name, service)?;
+        keys(&format!("plan service {name:?} environment"), &service.environment, limits)?;
     }
     for (name, check) in &plan.checks {
         self::check(plan, name, check, limits)?;
+        if let Some(http) = &check.http {
+            keys(&format!("plan check {name:?} headers"), &http.headers, limits)?;
+        }
+        if let Some(exec) = &check.exec {
+            keys(&format!("plan check {name:?} environment"), &exec.environment, limits)?;
+        }
     }
     for (name, target) in &plan.log_targets {
         log_target(plan, name, target, limits)?;
@@ -159,19 +163,28 @@ fn log_target(plan: &Plan, name: &str, target: &LogTarget, limits: &PodLimits) -
         let (count, most) = (target.labels.len(), limits.labels);
         return refuse(format!("log target {name:?} has {count} labels; at most {most} are sent"));
     }
+    keys(&format!("log target {name:?} labels"), &target.labels, limits)?;
     for (label, value) in &target.labels {
         if label.starts_with("pebble_") {
             return refuse(format!("log target {name:?} label {label:?} uses reserved prefix \"pebble_\""));
         }
-        if label.is_empty() || label.len() > limits.name || value.len() > limits.label {
+        if label.is_empty() || value.len() > limits.label {
+            let most = limits.label;
             return refuse(format!(
-                "log target {name:?} has a label whose name is empty or longer than {} bytes, or whose value is longer \
-                 than {}",
-                limits.name, limits.label
+                "log target {name:?} has a label whose name is empty or whose value is longer than {most} bytes"
             ));
         }
     }
     Ok(())
+}
+
+/// Refuses names that are too long. YAML's keys have 1,024 characters at most, escapes included: a plan with a longer one is
+/// shown, and no client can read it.
+fn keys(of: &str, pairs: &BTreeMap<String, String>, limits: &PodLimits) -> Result {
+    match pairs.keys().any(|name| name.len() > limits.name) {
+        true => refuse(format!("{of} has a name of more than {} bytes", limits.name)),
+        false => Ok(()),
+    }
 }
 
 /// Refuses names of variables that no process can be given.

@@ -169,8 +169,23 @@ fn log_targets_and_their_labels_have_bounds() {
     add(16, "services: [s]").unwrap();
     let labels: Vec<String> = (0..33).map(|number| format!("l{number}: v")).collect();
     assert!(add(17, &format!("labels: {{{}}}", labels.join(", "))).unwrap_err().contains("at most 32"));
-    for label in [format!("{}: v", "n".repeat(256)), format!("n: {}", "v".repeat(2_049))] {
-        assert!(add(17, &format!("labels: {{{label}}}")).unwrap_err().contains("longer than"));
+    let label = format!("n: {}", "v".repeat(2_049));
+    assert!(add(17, &format!("labels: {{{label}}}")).unwrap_err().contains("longer than"));
+}
+
+#[test]
+fn names_that_are_too_long_for_a_key_are_refused() {
+    let (mut stack, long) = (Stack::default(), "n".repeat(256));
+    let layer =
+        |kind: &str, entry: &str| format!("{kind}:\n  e:\n    override: replace\n{entry}\n      {long}: v\n");
+    for (kind, entry, of) in [
+        ("services", "    command: x\n    environment:", "plan service \"e\" environment"),
+        ("checks", "    exec:\n     command: x\n     environment:", "plan check \"e\" environment"),
+        ("checks", "    http:\n     url: x\n     headers:", "plan check \"e\" headers"),
+        ("log-targets", "    type: loki\n    labels:", "log target \"e\" labels"),
+    ] {
+        let error = add(&mut stack, "new", &layer(kind, entry), Adding::OnTop).unwrap_err();
+        assert!(error.ends_with(&format!("{of} has a name of more than 255 bytes")), "{error}");
     }
 }
 
