@@ -5,10 +5,12 @@ use std::{collections::BTreeMap, fmt};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+mod crash;
 mod kept;
 mod key;
 mod model;
 
+pub use crash::{UnknownWorkloadCrash, WORKLOAD_CRASH, WorkloadCrash};
 pub use kept::{KeptKey, KeptSettings};
 pub use key::{MAX_SUBNETS, SettingKey, SettingValueError, UnknownSetting};
 pub use model::{

@@ -28,7 +28,7 @@ use crate::{
     relation::{Role, Settings},
     resource::ResourceRevision,
     secret::{RotatePolicy, SecretData, SecretId, SecretOwner, SecretRevision},
-    settings::OptionValue,
+    settings::{OptionValue, WorkloadCrash},
     status::{AgentStatus, Life, StatusInfo, WorkloadStatus},
     storage::StorageDirectives,
 };
@@ -297,6 +297,9 @@ pub struct ApplicationDetails {
     /// The destinations outside of the model that its workloads may connect to, in place of the model's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload_egress: Option<EgressGrants>,
+    /// What becomes of a hook that was cut short beside the workloads of its unit.
+    #[serde(default)]
+    pub workload_crash: WorkloadCrash,
     /// The budgets of the application's hooks.
     #[serde(default)]
     pub budgets: BTreeMap<BudgetKey, BudgetDetails>,

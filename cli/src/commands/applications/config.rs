@@ -9,7 +9,7 @@ use periapt_host_api::{
     budget::BudgetKey,
     command::Command,
     egress::WORKLOAD_EGRESS,
-    settings::{ModelSettings, SettingKey},
+    settings::{ModelSettings, SettingKey, WORKLOAD_CRASH, WorkloadCrash},
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -37,6 +37,7 @@ Examples:
   periapt config wordpress trust=true
   periapt config wordpress hook-memory-limit=512M hook-timeout=10m
   periapt config wordpress workload-egress=api.example.com:443
+  periapt config wordpress workload-crash=error
   periapt config wordpress --file settings.yaml")]
 pub(crate) struct Config {
     /// The application
@@ -190,7 +191,20 @@ fn listing(details: ApplicationDetails) -> Listing {
         r#type: "string",
         value: details.workload_egress.as_ref().map(|grants| grants.to_string().into()).unwrap_or_default(),
     };
-    let others = [("trust", trust), ("update-status-hook-interval", interval), (WORKLOAD_EGRESS, egress)];
+    let crash = ApplicationSetting {
+        default: WorkloadCrash::default().as_str().into(),
+        description: "What becomes of a hook that was cut short beside its workloads: retry or error"
+            .to_owned(),
+        source: if details.workload_crash.is_default() { "default" } else { "user" },
+        r#type: "string",
+        value: details.workload_crash.as_str().into(),
+    };
+    let others = [
+        ("trust", trust),
+        ("update-status-hook-interval", interval),
+        (WORKLOAD_CRASH, crash),
+        (WORKLOAD_EGRESS, egress),
+    ];
     let application_config = budgets.chain(others).collect();
     Listing {
         application: details.name.to_string(),
@@ -217,6 +231,7 @@ fn application_key(details: &ApplicationDetails, key: &str) -> Option<String> {
         "update-status-hook-interval" => {
             return Some(own_interval(details).as_ref().map(settings::plain).unwrap_or_default());
         }
+        WORKLOAD_CRASH => return Some(details.workload_crash.to_string()),
         WORKLOAD_EGRESS => {
             return Some(details.workload_egress.as_ref().map(ToString::to_string).unwrap_or_default());
         }

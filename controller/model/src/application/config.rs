@@ -9,7 +9,10 @@ use periapt_host_api::{
     egress::{EgressGrants, WORKLOAD_EGRESS},
     hash,
     record::CharmRef,
-    settings::{ModelSettings, OptionValue, OptionValues, SettingError, SettingKey},
+    settings::{
+        ModelSettings, OptionValue, OptionValues, SettingError, SettingKey, UnknownWorkloadCrash,
+        WORKLOAD_CRASH, WorkloadCrash,
+    },
     truth,
 };
 
@@ -81,6 +84,7 @@ pub(crate) fn change_application(
     application.budgets = change_budgets(meta, &application.budgets, &mut set, &mut reset)?;
     let egress = application.workload_egress.take();
     application.workload_egress = change_egress(meta, egress, &mut set, &mut reset)?;
+    application.workload_crash = change_crash(meta, application.workload_crash, &mut set, &mut reset)?;
     Ok((set, reset))
 }
 
@@ -144,23 +148,61 @@ pub(crate) fn change_egress(
     set: &mut BTreeMap<String, String>,
     reset: &mut Vec<String>,
 ) -> Result<Option<EgressGrants>, Refusal> {
-    if meta.options.contains_key(WORKLOAD_EGRESS) {
-        return Ok(present);
-    }
-    let text = set.remove(WORKLOAD_EGRESS);
-    let before = reset.len();
-    reset.retain(|name| name != WORKLOAD_EGRESS);
-    let is_reset = reset.len() < before;
-    if text.is_some() && is_reset {
-        let text = format!("cannot set and reset key {WORKLOAD_EGRESS:?} simultaneously");
-        return Err(Refusal::bad_request(text));
-    }
-    if text.is_none() && !is_reset {
-        return Ok(present);
-    }
+    let text = match take(meta, WORKLOAD_EGRESS, set, reset)? {
+        KeyChange::None => return Ok(present),
+        KeyChange::Set(text) => Some(text),
+        KeyChange::Reset => None,
+    };
     let mut read = ModelSettings::default();
     change_key(&mut read, SettingKey::WorkloadEgress, text.as_deref())?;
     Ok(read.workload_egress)
+}
+
+/// Applies a change of what becomes of hooks that were cut short beside workloads, and removes it from `set` and `reset`. A
+/// charm's option hides the key.
+pub(crate) fn change_crash(
+    meta: &CharmMeta,
+    present: WorkloadCrash,
+    set: &mut BTreeMap<String, String>,
+    reset: &mut Vec<String>,
+) -> Result<WorkloadCrash, Refusal> {
+    match take(meta, WORKLOAD_CRASH, set, reset)? {
+        KeyChange::None => Ok(present),
+        KeyChange::Set(text) => {
+            text.parse().map_err(|error: UnknownWorkloadCrash| Refusal::bad_request(error.to_string()))
+        }
+        KeyChange::Reset => Ok(WorkloadCrash::default()),
+    }
+}
+
+/// A change of a key that is no option of the charm.
+enum KeyChange {
+    None,
+    Set(String),
+    Reset,
+}
+
+/// Takes the change of an application-level key out of `set` and `reset`. An option of the charm hides the key.
+fn take(
+    meta: &CharmMeta,
+    key: &str,
+    set: &mut BTreeMap<String, String>,
+    reset: &mut Vec<String>,
+) -> Result<KeyChange, Refusal> {
+    if meta.options.contains_key(key) {
+        return Ok(KeyChange::None);
+    }
+    let text = set.remove(key);
+    let before = reset.len();
+    reset.retain(|name| name != key);
+    match (text, reset.len() < before) {
+        (Some(_), true) => {
+            Err(Refusal::bad_request(format!("cannot set and reset key {key:?} simultaneously")))
+        }
+        (Some(text), false) => Ok(KeyChange::Set(text)),
+        (None, true) => Ok(KeyChange::Reset),
+        (None, false) => Ok(KeyChange::None),
+    }
 }
 
 /// Parses an interval in the same way as the model's setting.

@@ -7,7 +7,7 @@ use periapt_host_api::{
     command::{Answer, Caller, Deploy},
     record::CharmRef,
     relation::{Endpoint, Role},
-    settings::{ModelConfig, OptionValues},
+    settings::{ModelConfig, OptionValues, WorkloadCrash},
     status::Life,
     storage::StorageDirectives,
     usage::Usage,
@@ -59,6 +59,7 @@ pub(crate) fn deploy(tx: &mut Transaction<'_>, caller: &Caller, deploy: &Deploy)
     let mut budgets =
         config::change_budgets(meta, &BudgetSettings::default(), &mut options, &mut Vec::new())?;
     let workload_egress = config::change_egress(meta, None, &mut options, &mut Vec::new())?;
+    let workload_crash = config::change_crash(meta, WorkloadCrash::default(), &mut options, &mut Vec::new())?;
     constraints::check_of_application(&deploy.constraints, meta.subordinate)
         .map_err(|refusal| cannot(refusal.code, &refusal.message))?;
     let mut asked = BudgetSettings::default();
@@ -106,6 +107,7 @@ pub(crate) fn deploy(tx: &mut Transaction<'_>, caller: &Caller, deploy: &Deploy)
         trust_hash: config::trust_hash(deploy.trust),
         update_status_interval: None,
         workload_egress,
+        workload_crash,
         exposed: false,
         exposures: Default::default(),
         bindings: deploy.bindings.clone(),

@@ -11,7 +11,7 @@ use periapt_host_api::{
     network::Bindings,
     record::CharmRef,
     relation::Settings,
-    settings::OptionValues,
+    settings::{OptionValues, WorkloadCrash},
     status::{Life, StatusInfo, WorkloadStatus},
     storage::StorageDirectives,
     usage::Usage,
@@ -74,6 +74,9 @@ pub struct Application {
     /// The destinations outside of the model that its workloads may connect to, if they differ from the model's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload_egress: Option<EgressGrants>,
+    /// What becomes of a hook that was cut short beside the workloads of its unit.
+    #[serde(default, skip_serializing_if = "WorkloadCrash::is_default")]
+    pub workload_crash: WorkloadCrash,
     /// True if the ports are reachable from outside.
     pub exposed: bool,
     /// The exposure of each endpoint; the empty name stands for all endpoints. If the application is exposed and the

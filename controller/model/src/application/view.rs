@@ -44,6 +44,7 @@ impl HasView for Application {
             update_status_interval: self.update_status_interval,
             status: self.status.clone(),
             workload_egress: self.workload_egress.clone(),
+            workload_crash: self.workload_crash,
             exposed: self.exposed,
             budgets,
             workload_limits,

@@ -1,8 +1,12 @@
 //! The level of what is stored, and its raise.
 
 use periapt_host_api::{
-    ErrorCode, LEVEL, Level, Refusal, agent::RunnerCommand, budget::BudgetSettings,
-    command::ControllerCommand, egress::WORKLOAD_EGRESS, settings::ModelSettings,
+    ErrorCode, LEVEL, Level, Refusal,
+    agent::RunnerCommand,
+    budget::BudgetSettings,
+    command::ControllerCommand,
+    egress::WORKLOAD_EGRESS,
+    settings::{ModelSettings, WORKLOAD_CRASH},
 };
 
 use crate::{
@@ -79,7 +83,11 @@ fn require(root: &Root, needed: Level) -> Result<(), Refusal> {
 /// Returns the first level whose programs know a request.
 fn level_of(input: &Input) -> Level {
     match input {
-        Input::Model(_, command) if command.changes_key(WORKLOAD_EGRESS) => Level(2),
+        Input::Model(_, command)
+            if command.changes_key(WORKLOAD_EGRESS) || command.changes_key(WORKLOAD_CRASH) =>
+        {
+            Level(2)
+        }
         Input::Controller(command) if command.changes_key(WORKLOAD_EGRESS) => Level(2),
         Input::Backup { .. }
         | Input::UploadResource(UploadedResource { image: Some(_), .. })

@@ -6,7 +6,7 @@ use periapt_host_api::{
     Refusal,
     budget::BudgetKey,
     command::{Answer, Command, ControllerCommand},
-    settings::OptionValue,
+    settings::{OptionValue, WorkloadCrash},
 };
 
 use crate::world::World;
@@ -130,6 +130,25 @@ fn hosts_outside_are_granted_by_an_application_or_else_by_its_model() {
     assert_eq!(own(&world).as_deref(), Some(""));
     set(&mut world, &[], &["workload-egress"]).unwrap();
     assert_eq!(own(&world), None);
+}
+
+#[test]
+fn an_application_says_what_becomes_of_hooks_that_are_cut_short_beside_workloads() {
+    let mut world = world();
+    let crash = |world: &World| world.application("app").workload_crash;
+    assert_eq!(crash(&world), WorkloadCrash::Retry);
+    set(&mut world, &[("workload-crash", "error"), ("port", "3")], &[]).unwrap();
+    assert_eq!(crash(&world), WorkloadCrash::Error);
+    let before = world.application("app").clone();
+    let refusal = set(&mut world, &[("workload-crash", "ignore"), ("port", "4")], &[]).unwrap_err();
+    assert_eq!(refusal.message, "workload-crash expected retry or error, got \"ignore\"");
+    let refusal = set(&mut world, &[("workload-crash", "error")], &["workload-crash"]).unwrap_err();
+    assert_eq!(refusal.message, "cannot set and reset key \"workload-crash\" simultaneously");
+    assert_eq!(*world.application("app"), before);
+    // It is no setting that a charm is told of.
+    assert_eq!(before.config.keys().collect::<Vec<_>>(), ["port"]);
+    set(&mut world, &[], &["workload-crash"]).unwrap();
+    assert_eq!(crash(&world), WorkloadCrash::Retry);
 }
 
 #[test]

@@ -95,6 +95,9 @@ fn what_an_earlier_program_does_not_know_is_refused_below_its_level() {
     let of_all = ControllerCommand::SetModelDefaults { set: granted(), reset: Vec::new() };
     assert_eq!(world.run(of_model).unwrap_err().code, ErrorCode::NotSupported);
     assert_eq!(world.control(of_all).unwrap_err().code, ErrorCode::NotSupported);
+    let set = [("workload-crash".to_owned(), "error".to_owned())].into();
+    let of_application = Command::SetConfig { application: "app".parse().unwrap(), set, reset: Vec::new() };
+    assert_eq!(world.run(of_application).unwrap_err().code, ErrorCode::NotSupported);
 }
 
 fn offer(file: &[u8]) -> ProgramOffer {

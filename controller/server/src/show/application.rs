@@ -61,6 +61,7 @@ pub(crate) fn application(
         endpoints: meta.map(|meta| endpoints(state, name, meta)).unwrap_or_default(),
         settings: meta.map(|meta| settings(application, meta)).unwrap_or_default(),
         workload_egress: application.workload_egress.clone(),
+        workload_crash: application.workload_crash,
         budgets: BudgetKey::ALL.map(|key| (key, budget(application, state, key))).into(),
     })
 }

@@ -20,7 +20,7 @@ use crate::{
     ports::OpenedPorts,
     record::{CharmRef, UnitRecord},
     relation::{BagKey, Endpoint, Scope, Settings},
-    settings::{ModelConfig, OptionValues},
+    settings::{ModelConfig, OptionValues, WorkloadCrash},
     state::StateKey,
     status::{AgentStatus, Life, RelationState, StatusInfo, WorkloadStatus},
 };
@@ -90,6 +90,9 @@ pub struct ApplicationView {
     /// The destinations outside of the model that its workloads may connect to, in place of the model's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload_egress: Option<EgressGrants>,
+    /// What becomes of a hook that was cut short beside the workloads of its unit.
+    #[serde(default, skip_serializing_if = "WorkloadCrash::is_default")]
+    pub workload_crash: WorkloadCrash,
     /// The application's own budgets of hooks; the model's hold for the rest ([`super::View::budgets`]).
     #[serde(default, skip_serializing_if = "BudgetSettings::is_empty")]
     pub budgets: BudgetSettings,

@@ -398,6 +398,7 @@ fn own_application(charm: CharmRef) -> ApplicationView {
         update_status_interval: None,
         status: None,
         workload_egress: None,
+        workload_crash: Default::default(),
         exposed: false,
         budgets: periapt_host_api::budget::BudgetSettings::default(),
         workload_limits: Default::default(),

@@ -316,6 +316,7 @@ pub(crate) fn view(charmcraft: &str, config: BTreeMap<String, OptionValue>) -> V
         update_status_interval: None,
         status: None,
         workload_egress: None,
+        workload_crash: Default::default(),
         exposed: false,
         budgets: periapt_host_api::budget::BudgetSettings::default(),
         workload_limits: Default::default(),

@@ -144,6 +144,7 @@ fn application(
         update_status_interval: None,
         status: scene.application_status.as_ref().map(|said| status(said, now)),
         workload_egress: None,
+        workload_crash: Default::default(),
         exposed: false,
         budgets: scene.budget_settings()?,
         workload_limits: Default::default(),

@@ -5,6 +5,7 @@ use periapt_host_api::{
     command::Exposure,
     network::Bindings,
     record::CharmRef,
+    settings::WorkloadCrash,
     status::{Life, StatusInfo, WorkloadStatus},
     storage::StorageDirective,
     view::Leader,
@@ -25,6 +26,7 @@ pub(crate) fn applications() -> Named<Application> {
     let asking = Application { kept_constraints: infrastructure::kept_constraints(), ..just_deployed() };
     let workload_egress = Some(parse("example.com:443,*.example.com,10.1.0.0/16,[2001:db8::7]:80"));
     let calling = Application { workload_egress, ..just_deployed() };
+    let cautious = Application { workload_crash: WorkloadCrash::Error, ..just_deployed() };
     let constrained = Application { constraints: infrastructure::constraints(), ..just_deployed() };
     let refreshed = Application { former_charms: vec![digest("first"), digest("second")], ..just_deployed() };
     vec![
@@ -38,6 +40,7 @@ pub(crate) fn applications() -> Named<Application> {
         ("with-image", with_image),
         ("with-former-charms", refreshed),
         ("with-workload-egress", calling),
+        ("with-workload-crash", cautious),
     ]
 }
 
@@ -66,6 +69,7 @@ fn full() -> Application {
         trust_hash: "00112233445566778899aabbccddeeff".into(),
         update_status_interval: Some(120),
         workload_egress: None,
+        workload_crash: WorkloadCrash::Retry,
         exposed: true,
         exposures: [
             (String::new(), Exposure::default()),
@@ -116,6 +120,7 @@ fn just_deployed() -> Application {
         trust_hash: String::new(),
         update_status_interval: None,
         workload_egress: None,
+        workload_crash: WorkloadCrash::Retry,
         exposed: false,
         exposures: [].into(),
         bindings: Bindings { default: None, endpoints: [].into() },

@@ -100,6 +100,7 @@ fn frame(from: Option<u64>, contents: &[&str]) -> FrameLine {
         update_status_interval: None,
         status: None,
         workload_egress: None,
+        workload_crash: Default::default(),
         exposed: false,
         budgets: Default::default(),
         workload_limits: Default::default(),

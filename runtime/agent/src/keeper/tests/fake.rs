@@ -506,6 +506,7 @@ pub(crate) fn led_by(application: &str, unit: &str) -> ViewEntity {
         status: None,
         exposed: false,
         workload_egress: None,
+        workload_crash: Default::default(),
         budgets: Default::default(),
         workload_limits: Default::default(),
         resources: BTreeMap::new(),
