@@ -63,7 +63,7 @@ pub struct UnitRecord {
     /// Storage whose attached hook was committed.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub storages: BTreeSet<StorageId>,
-    /// The hook that was begun last and is not committed yet; only for units with storage.
+    /// The hook that was begun last and is not committed yet; only for units with storage or workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub begun: Option<Begun>,
     /// Progress on the secrets that the unit sees.
@@ -78,8 +78,9 @@ pub struct UnitRecord {
     pub update_status_due: Option<Timestamp>,
 }
 
-/// A hook that was begun. Writes to storage stay when a hook fails or is cut short, so the runner records each
-/// attempt of a unit with storage before it runs the hook (`docs/design/storage.md`).
+/// A hook that was begun. What it writes to storage or changes in a workload stays when the hook fails or is cut short,
+/// so the runner records each attempt of a unit with storage or workloads before it runs the hook
+/// (`docs/design/storage.md`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Begun {
@@ -89,6 +90,10 @@ pub struct Begun {
     pub attempt: u32,
     /// The id of the run. A rerun after a cut has the same id.
     pub operation: OperationId,
+    /// True if workloads of the unit listened when the hook began, until its end is on record. If the uniter finds it
+    /// when it resolves the unit, the hook was cut short after it may have changed them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub beside_workloads: bool,
 }
 
 /// Hashes that a committed config-changed stores, to detect when the next is due (U-3).
@@ -160,6 +165,10 @@ pub struct HookFailure {
     pub failed_at: Timestamp,
     /// The wait before the next try, in milliseconds, jitter included. It counts only while automatic retry is on.
     pub retry_after_ms: u64,
+    /// True if the hook was cut short beside workloads and its application's `workload-crash` was `error`. While that
+    /// is so, the hook has no automatic retry.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cut_short: bool,
 }
 
 /// A unit's progress on one relation (`docs/hook-model.md` 1.2, 2.5).

@@ -60,8 +60,8 @@ fn ended(record: &UnitRecord, task: TaskId, end: ActionEnd) -> Progress {
     let mut progress = Progress::after(record);
     progress.record.action = None;
     progress.record.status_set |= end.status_set;
-    if let Operation::Hook { event, step: HookStep::Failed(_) } = &record.operation {
-        progress.early.push(status::hook_failed(event));
+    if let Operation::Hook { event, step: HookStep::Failed(failure) } = &record.operation {
+        progress.early.push(status::hook_failed(event, failure));
     }
     let message = retry::truncated(&end.message);
     progress.transitions.end_task =

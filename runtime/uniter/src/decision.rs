@@ -72,6 +72,7 @@ pub struct HookRun {
     pub(crate) failures: u32,
     pub(crate) operation: OperationId,
     pub(crate) durable: bool,
+    pub(crate) beside_workloads: bool,
     /// The changes that this run merges or makes moot, for people.
     pub coalesced: Vec<String>,
     /// The charm that the unit runs.
@@ -96,6 +97,12 @@ impl HookRun {
     /// result of [`begin`](crate::begin) is committed before the start.
     pub fn must_begin(&self) -> bool {
         self.durable
+    }
+
+    /// Returns true if the run may connect to the unit's workloads, because the record will show that it began: some
+    /// listened at the decision, so the run [must begin](Self::must_begin), or it is an action's.
+    pub fn may_reach_workloads(&self) -> bool {
+        self.beside_workloads || self.event.task().is_some()
     }
 }
 

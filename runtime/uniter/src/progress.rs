@@ -2,8 +2,10 @@
 //! (`executor/run.rs`).
 
 mod deploy;
+mod failed;
 mod follow;
 
 pub(crate) use deploy::put_failed_deploy_aside;
 pub use deploy::{deploy_failed, deployed};
+pub(crate) use failed::{cut_short, fail};
 pub(crate) use follow::{commit, drop_moot, restated, skipped};

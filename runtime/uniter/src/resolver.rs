@@ -23,6 +23,7 @@ const RULES: &[Rule] = &[
     removal::dead_or_wound_up,     // 1
     action::terminated,            // (1.6: an action whose agent died)
     error::answer_without_failure, // (a late `resolved`)
+    error::cut_short,              // (1.9: a hook that was cut short beside workloads)
     start::after_reboot,           // 3
     deploy::failed,                // 4
     relation::created,             // 7

@@ -22,6 +22,7 @@ pub(crate) fn failure(message: &str, attempts: u32, now: Timestamp, jitter: Jitt
         attempts: attempts.saturating_add(1),
         failed_at: now,
         retry_after_ms: jitter.spread(doubled, JITTER_PER_CENT).min(LONGEST_WAIT_MS),
+        cut_short: false,
     }
 }
 

@@ -5,7 +5,7 @@ use periapt_host_api::{
     commit::EarlyEffect,
     event::Event,
     logs::LogLevel,
-    record::{HookStep, Operation, UnitRecord},
+    record::{HookFailure, HookStep, Operation, UnitRecord},
     status::{AgentStatus, StatusInfo, WorkloadStatus},
     view::View,
 };
@@ -46,8 +46,8 @@ pub(crate) fn after_hook(event: &Event, record: &UnitRecord) -> Option<EarlyEffe
     }
 }
 
-/// Returns the agent's status for a failed hook.
-pub(crate) fn hook_failed(event: &Event) -> EarlyEffect {
+/// Returns the agent's status for a failed hook. Its text is Juju's; the reason of a hook that was cut short follows.
+pub(crate) fn hook_failed(event: &Event, failure: &HookFailure) -> EarlyEffect {
     let mut data = Map::new();
     data.insert("hook".to_owned(), event.hook_name().into());
     if let Some(relation) = event.relation() {
@@ -62,7 +62,12 @@ pub(crate) fn hook_failed(event: &Event) -> EarlyEffect {
             data.insert("secret-label".to_owned(), label.clone().into());
         }
     }
-    agent(AgentStatus::Error, format!("hook failed: \"{event}\""), data)
+    let failed = format!("hook failed: \"{event}\"");
+    let message = match failure.cut_short {
+        true => format!("{failed}: {}", failure.message),
+        false => failed,
+    };
+    agent(AgentStatus::Error, message, data)
 }
 
 /// Returns the agent's status for a failed deployment (U-33). For an upgrade it starts with Juju's text; the reason
@@ -113,7 +118,7 @@ pub fn hidden_failure(view: &View, unit: &UnitName) -> Option<EarlyEffect> {
 /// Returns the agent's status for the failure in a record.
 fn failure(record: &UnitRecord) -> Option<EarlyEffect> {
     match &record.operation {
-        Operation::Hook { event, step: HookStep::Failed(_) } => Some(hook_failed(event)),
+        Operation::Hook { event, step: HookStep::Failed(failure) } => Some(hook_failed(event, failure)),
         Operation::DeployFailed { failure, .. } => {
             Some(deploy_failed(DeployKind::of(record), &failure.message))
         }

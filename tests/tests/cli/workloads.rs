@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 pub(crate) mod calls;
 mod commands;
+mod cut_short;
 mod forwarding;
 mod keepers;
 mod languages;

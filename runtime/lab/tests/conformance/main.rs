@@ -15,6 +15,7 @@ mod bench;
 mod commits;
 mod configuration;
 mod crossing;
+mod cut_short;
 mod day;
 mod defects;
 mod exec;

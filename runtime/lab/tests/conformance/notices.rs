@@ -29,7 +29,7 @@ fn recovered(check: &str) -> WorkloadNotice {
 }
 
 /// Returns a model with `a/0`, whose charm knows that its container `web` listens.
-fn listening() -> Lab {
+pub(crate) fn listening() -> Lab {
     let mut lab = lab();
     lab.deploy("a", &charm(SERVED), 1).unwrap();
     lab.run_until_idle().unwrap();

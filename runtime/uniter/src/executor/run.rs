@@ -2,11 +2,11 @@
 //! outcome.
 
 use periapt_host_api::{
-    Digest, OperationId, TaskId, Timestamp,
+    Digest, TaskId, Timestamp,
     action::TaskStatus,
     exec,
     journal::{HookOutcome, JournalRecord},
-    record::{Begun, HookStep, Operation},
+    record::Begun,
     view::View,
 };
 
@@ -176,8 +176,12 @@ impl Executor {
 /// attempt shows later that an interrupted run had started (`docs/design/storage.md`).
 pub fn begin(run: &HookRun) -> (Progress, HookRun) {
     let mut after = Progress::after(&run.record);
-    let begun = Begun { event: run.event.clone(), attempt: run.attempt, operation: run.operation };
-    after.record.begun = Some(begun);
+    after.record.begun = Some(Begun {
+        event: run.event.clone(),
+        attempt: run.attempt,
+        operation: run.operation,
+        beside_workloads: run.beside_workloads,
+    });
     let run = HookRun { record: after.record.clone(), ..run.clone() };
     (after, run)
 }
@@ -196,18 +200,7 @@ pub fn hook_ended(run: &HookRun, end: HookEnd, now: Timestamp, jitter: Jitter) -
         HookEnd::Failed { message, status_set } => {
             after.record.status_set |= status_set;
             let failure = retry::failure(&message, run.failures, now, jitter);
-            if let Some(begun) = &mut after.record.begun {
-                // The next attempt is a new run.
-                begun.operation = OperationId(after.record.seq);
-            }
-            after.early.push(status::failure_log(
-                &run.unit,
-                &format!("hook \"{}\"", run.event),
-                &failure.message,
-            ));
-            after.early.push(status::hook_failed(&run.event));
-            after.record.operation =
-                Operation::Hook { event: run.event.clone(), step: HookStep::Failed(failure) };
+            progress::fail(&mut after, &run.unit, &run.event, failure);
         }
     }
     after

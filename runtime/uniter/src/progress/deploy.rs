@@ -68,6 +68,6 @@ fn interrupted(operation: &Operation) -> Option<InterruptedHook> {
 }
 
 fn go_back(progress: &mut Progress, hook: InterruptedHook) {
-    progress.early.push(status::hook_failed(&hook.event));
+    progress.early.push(status::hook_failed(&hook.event, &hook.failure));
     progress.record.operation = Operation::Hook { event: hook.event, step: HookStep::Failed(hook.failure) };
 }

@@ -94,9 +94,10 @@ impl ResolveInput<'_> {
         let begun = record.begun.as_ref().filter(|begun| event.is_attempt_of(&begun.event));
         let attempt = begun.map_or(failures, |begun| begun.attempt).saturating_add(1);
         let operation = begun.map_or(OperationId(record.seq), |begun| begun.operation);
-        let durable = self.storages().next().is_some() || !self.workloads.is_empty();
+        let beside_workloads = !self.workloads.is_empty();
+        let durable = self.storages().next().is_some() || beside_workloads;
         let run = self.hook_run(event, attempt, record.clone(), now);
-        Decision::RunHook(Box::new(HookRun { failures, operation, durable, ..run }))
+        Decision::RunHook(Box::new(HookRun { failures, operation, durable, beside_workloads, ..run }))
     }
 
     /// Returns the first run of an event.
@@ -107,6 +108,7 @@ impl ResolveInput<'_> {
             failures: 0,
             operation: OperationId(record.seq),
             durable: false,
+            beside_workloads: false,
             coalesced: coalesced::by(self, &event, now),
             charm: record.charm.unwrap_or(self.application.charm),
             seen: self.seen(&event),

@@ -5,6 +5,7 @@ use periapt_host_api::{
     command::ResolveMode,
     event::Event,
     record::{HookStep, Operation},
+    settings::WorkloadCrash,
 };
 
 use super::{ordinary::run_unless_moot, workloads};
@@ -16,16 +17,16 @@ pub(super) fn failed_hook(input: &ResolveInput<'_>, now: Timestamp) -> Option<De
     let Operation::Hook { event, step: HookStep::Failed(failure) } = &record.operation else {
         return None;
     };
-    // The operator cancelled the event or removed its relation by force, or the charm lost the container. The hook is skipped at once, without waiting
-    // for its next attempt (U-16).
-    if later::is_moot(input, event) || relation::is_moot(input, event) || workloads::is_moot(input, event) {
+    // The hook is skipped at once, without waiting for its next attempt (U-16).
+    if has_lost_its_meaning(input, event) {
         return Some(Decision::Commit(Box::new(progress::drop_moot(record, event))));
     }
     // A forced upgrade puts the hook aside. It runs again under the new code (U-35).
     if input.application.force_charm && record.charm != Some(input.application.charm) {
         return Some(input.deploy());
     }
-    let retry_at = retry::due(failure, &input.model.config, now);
+    let only_by_operators = failure.cut_short && input.application.workload_crash == WorkloadCrash::Error;
+    let retry_at = retry::due(failure, &input.model.config, now).filter(|_| !only_by_operators);
     Some(match input.unit.resolved {
         Some(ResolveMode::Retry) => run_again(input, event),
         Some(ResolveMode::NoRetry) => {
@@ -34,6 +35,33 @@ pub(super) fn failed_hook(input: &ResolveInput<'_>, now: Timestamp) -> Option<De
         None if retry_at.is_some_and(|at| at <= now) => run_unless_moot(input, event, now),
         None => Decision::Wait { wake_at: retry_at },
     })
+}
+
+/// Puts the unit in error if its last hook was cut short beside workloads and the application does not want such a hook to
+/// run again by itself. No other hook runs before: it would hide that this one was cut short.
+pub(super) fn cut_short(input: &ResolveInput<'_>, now: Timestamp) -> Option<Decision> {
+    let record = input.record();
+    let begun = record.begun.as_ref().filter(|begun| begun.beside_workloads)?;
+    let runs_hooks = input.alive() || record.installed;
+    if input.application.workload_crash == WorkloadCrash::Retry || !runs_hooks {
+        return None;
+    }
+    let is_latest = match &record.operation {
+        Operation::Continue => true,
+        Operation::Hook { event, .. } => begun.event.is_attempt_of(event),
+        Operation::DeployFailed { .. } => false,
+    };
+    // Otherwise the application wanted the hook to run again when the unit came back, and the unit has gone on since.
+    if !is_latest || has_lost_its_meaning(input, &begun.event) {
+        return None;
+    }
+    Some(Decision::Commit(Box::new(progress::cut_short(&input.unit.name, record, &begun.event, now))))
+}
+
+/// Returns true if a failed hook is not to run any more: an operator cancelled its event or removed its relation by force,
+/// or the charm lost the container.
+fn has_lost_its_meaning(input: &ResolveInput<'_>, event: &Event) -> bool {
+    later::is_moot(input, event) || relation::is_moot(input, event) || workloads::is_moot(input, event)
 }
 
 /// Clears the flag before the hook runs, so that it serves this failure only (U-27), and resets the back-off (C11).

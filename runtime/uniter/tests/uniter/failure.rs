@@ -1,9 +1,11 @@
 //! Tests of failed hooks, retry and resolve (`docs/hook-model.md` 1.9).
 
 use periapt_host_api::{
-    Timestamp,
+    OperationId, Timestamp,
     command::ResolveMode,
-    record::{HookStep, Operation},
+    event::Event,
+    record::{Begun, HookStep, Operation},
+    settings::WorkloadCrash,
     status::AgentStatus,
 };
 use periapt_uniter::{Decision, HookEnd};
@@ -284,4 +286,48 @@ fn what_a_failed_hook_was_about_is_not_marked_as_seen() {
     world.configure("other");
     check(&mut world, &["config-changed FAILED"]);
     assert_eq!(world.record().seen, before.seen);
+}
+
+#[test]
+fn a_hook_that_was_cut_short_beside_workloads_fails_only_if_nothing_came_after_it() {
+    let begun = |beside_workloads| Begun {
+        event: Event::ConfigChanged,
+        attempt: 3,
+        operation: OperationId(7),
+        beside_workloads,
+    };
+    let queued = |event| Operation::Hook { event, step: HookStep::Queued };
+    let check = |crash, begun, operation, fails: Option<u32>| {
+        let mut world = World::started();
+        let unit = world.unit.clone();
+        world.view.applications.get_mut(unit.application()).unwrap().workload_crash = crash;
+        let record = &mut world.view.units.get_mut(&unit).unwrap().record;
+        (record.begun, record.operation) = (Some(begun), operation);
+        let failed = match world.decide() {
+            Decision::Commit(progress) => match progress.record.operation {
+                Operation::Hook { event: Event::ConfigChanged, step: HookStep::Failed(failure) } => {
+                    let begun = progress.record.begun.unwrap();
+                    assert!(failure.cut_short && !begun.beside_workloads && begun.attempt == 3);
+                    assert_eq!(begun.operation.0, progress.record.seq, "the next attempt is a new run");
+                    Some(failure.attempts)
+                }
+                _ => None,
+            },
+            _ => None,
+        };
+        assert_eq!(failed, fails);
+    };
+    let error = WorkloadCrash::Error;
+    check(error, begun(true), Operation::Continue, Some(1));
+    check(error, begun(true), queued(Event::ConfigChanged), Some(1));
+    // The hook had failed before, and was cut short in its next attempt.
+    let mut world = World::started();
+    world.failing.insert("config-changed".to_owned());
+    world.configure("config-2");
+    world.settle();
+    check(error, begun(true), world.record().operation.clone(), Some(2));
+    check(error, begun(true), queued(Event::UpgradeCharm), None);
+    check(error, begun(false), Operation::Continue, None);
+    check(WorkloadCrash::Retry, begun(true), Operation::Continue, None);
+    check(WorkloadCrash::Retry, begun(true), queued(Event::ConfigChanged), None);
 }

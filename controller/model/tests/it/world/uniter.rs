@@ -68,7 +68,8 @@ impl World {
     pub(crate) fn fail(&mut self, name: &str, event: Event) {
         let message = format!("hook failed: \"{event}\"");
         let error = self.item(name, agent_status(AgentStatus::Error, &message));
-        let failure = HookFailure { message, attempts: 1, failed_at: self.now, retry_after_ms: 5000 };
+        let failure =
+            HookFailure { message, attempts: 1, failed_at: self.now, retry_after_ms: 5000, cut_short: false };
         self.commit(name, |commit| {
             commit.record.operation = Operation::Hook { event, step: HookStep::Failed(failure) };
             commit.early.push(error);

@@ -45,6 +45,13 @@ pub(crate) fn units() -> Named<Unit> {
     versed.record.settings_version = Some(6);
     versed.record.relations.insert(RelationId(3), told);
     units.push(("with-versions-and-former-members", versed));
+    let mut served = new();
+    served.record.begun = Some(Begun { beside_workloads: true, ..begun() });
+    units.push(("with-a-hook-beside-workloads", served));
+    let mut cut = new();
+    let failure = HookFailure { cut_short: true, ..failure() };
+    cut.record.operation = hook(HookStep::Failed(failure));
+    units.push(("with-a-hook-that-was-cut-short", cut));
     units
 }
 
@@ -73,7 +80,17 @@ fn hook(step: HookStep) -> Operation {
 }
 
 fn failure() -> HookFailure {
-    HookFailure { message: awkward_text(), attempts: 3, failed_at: time(30), retry_after_ms: 20_250 }
+    HookFailure {
+        message: awkward_text(),
+        attempts: 3,
+        failed_at: time(30),
+        retry_after_ms: 20_250,
+        cut_short: false,
+    }
+}
+
+fn begun() -> Begun {
+    Begun { event: Event::Start, attempt: 2, operation: OperationId(39), beside_workloads: false }
 }
 
 fn charm() -> CharmRef {
@@ -107,7 +124,7 @@ fn full(operation: Operation) -> Unit {
             leader_settings_version: Some(9),
             relations: [(RelationId(2), relation(Some("mysql/11"))), (RelationId(10), relation(None))].into(),
             storages: [parse("data/3"), parse("logs/12")].into(),
-            begun: Some(Begun { event: Event::Start, attempt: 2, operation: OperationId(39) }),
+            begun: Some(begun()),
             boot_id: Some("5d9f0a6e-30f5-4a3c-9d2e-b7f1c0de0001".into()),
             update_status_due: Some(time(31)),
         },
