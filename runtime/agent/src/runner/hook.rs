@@ -31,6 +31,10 @@ use crate::clock::BootTime;
 /// The wait before a hook that found a full pool tries again.
 const BUSY: Duration = Duration::from_millis(5);
 
+/// The answer to a hook that began before any workload of its unit listened. Its beginning is not on record, so nobody
+/// would know what it changed if it were cut short.
+const STARTED_SINCE: &str = "nobody listened when this hook began: its unit's next hook reaches the workload";
+
 /// The reason why a hook or script could not start.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NotBegun {
@@ -54,6 +58,7 @@ pub(super) struct Services {
     unit: UnitName,
     early: EarlySender,
     interrupt: CancellationToken,
+    may_reach_workloads: bool,
 }
 
 impl Services {
@@ -68,6 +73,7 @@ impl Services {
             unit: run.unit.clone(),
             early: early.clone(),
             interrupt: interrupt.clone(),
+            may_reach_workloads: run.may_reach_workloads(),
         }
     }
 }
@@ -90,7 +96,14 @@ impl HookServices for Services {
     }
 
     fn connect(&self, target: WorkloadTarget) -> BoxFuture<'_, Result<UnixStream, CallError>> {
-        Box::pin(self.runner.fetch.stream(&self.unit, target))
+        Box::pin(async move {
+            // The keeper is asked in any case: it knows the reason why nobody listens.
+            let stream = self.runner.fetch.stream(&self.unit, target).await?;
+            match self.may_reach_workloads {
+                true => Ok(stream),
+                false => Err(CallError::NotReady(STARTED_SINCE.to_owned())),
+            }
+        })
     }
 
     fn early(&self, items: Vec<(Timestamp, EarlyEffect)>) {

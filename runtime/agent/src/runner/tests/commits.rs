@@ -9,8 +9,11 @@ use periapt_host_api::{
     record::{HookStep, Operation},
 };
 
-use super::stage::{CommitDelivery, RunnerAction, Stage, add_unit_beside, charm, hooks, is_idle};
-use crate::{protocol::ToRunner, runner::RunnerError};
+use super::stage::{CommitDelivery, RunnerAction, Stage, add_unit_beside, charm, charm_with, hooks, is_idle};
+use crate::{
+    protocol::{ToRunner, WorkloadsTold},
+    runner::RunnerError,
+};
 
 const START_UP: [&str; 4] = ["install", "leader-settings-changed", "config-changed", "start"];
 
@@ -168,6 +171,37 @@ async fn a_refused_commit_is_a_hook_failure_without_effects() {
         failure.record.operation,
         Operation::Hook { step: HookStep::Failed(ref failure), .. } if failure.attempts == 1
     ));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hook_beside_workloads_runs_once_the_controller_has_its_beginning() {
+    let started =
+        |did: &[RunnerAction]| did.iter().filter(|did| matches!(did, RunnerAction::Started(..))).count();
+    let mut stage = Stage::new(&["app/0"]).await;
+    stage.until(|did| is_idle(did, "app/0")).await;
+    stage.change(|lab| lab.refresh("app", &charm_with("containers: {web: {}}"))).await;
+    // upgrade-charm and config-changed
+    stage.until(|did| started(did) == START_UP.len() + 2 && is_idle(did, "app/0")).await;
+    let before = started(&stage.did);
+    // What a hook asks of a workload takes effect at once, so nothing of it may run before.
+    stage.deliveries.push_back(CommitDelivery::Hold);
+    let boots = [("web".parse().unwrap(), "1".to_owned())].into();
+    let listens = WorkloadsTold { version: 1, boots: [("app/0".parse().unwrap(), boots)].into() };
+    stage.send(ToRunner::Workloads(listens)).await;
+    let begins = |did: &RunnerAction| match did {
+        RunnerAction::Committed(commit) => {
+            commit.record.begun.as_ref().is_some_and(|begun| begun.beside_workloads)
+        }
+        _ => false,
+    };
+    stage.until(|did| did.last().is_some_and(begins)).await;
+    stage.serve_for(Duration::from_secs(120)).await;
+    assert_eq!(started(&stage.did), before, "nothing runs while the commit is on its way");
+    stage.let_through().await;
+    stage.until(|did| is_idle(did, "app/0")).await;
+    assert_eq!(started(&stage.did), before + 1);
+    assert_eq!(names(&stage).last().unwrap(), "web-pebble-ready");
+    assert_eq!(stage.unit("app/0").record.begun, None);
 }
 
 #[tokio::test]
