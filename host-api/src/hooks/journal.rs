@@ -1,5 +1,7 @@
 //! The journal: each hook run with its event, its host calls and answers, and its costs (`docs/design/sandbox.md`).
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -74,10 +76,30 @@ impl JournalRecord {
         }
     }
 
-    /// Returns the record without its host calls, which are most of its size.
+    /// Returns the record without its host calls, which are most of its size. It still says whether all were recorded.
     #[must_use]
     pub fn without_calls(self) -> Self {
-        Self { calls: RecordedCalls::default(), ..self }
+        let RecordedCalls { omitted, unrecorded, .. } = self.calls;
+        Self { calls: RecordedCalls { omitted, unrecorded, ..RecordedCalls::default() }, ..self }
+    }
+
+    /// Returns the reason why the run cannot be replayed: a part of its calls or streams was not recorded. Returns none
+    /// if all was.
+    pub fn why_not_replayable(&self) -> Option<String> {
+        let RecordedCalls { omitted, unrecorded: Unrecorded { limit, streams }, .. } = &self.calls;
+        if *omitted == 0 {
+            return None;
+        }
+        let of_stream = |(target, bytes): (&String, &u64)| format!("{bytes} bytes of its stream to {target}");
+        let parts = match streams.is_empty() {
+            true => format!("{omitted} of its host calls"),
+            false => streams.iter().map(of_stream).collect::<Vec<_>>().join(" and "),
+        };
+        Some(match limit {
+            // An earlier release recorded it.
+            0 => format!("{parts} were not kept"),
+            limit => format!("{parts} were not kept (limit {limit})"),
+        })
     }
 
     /// Returns the record without its confidential parts, which only administrators of the model may read: the seed,
@@ -149,6 +171,27 @@ pub struct RecordedCalls {
     pub secrets: Vec<Confidence>,
     /// The number of calls that are not recorded, because the bound was reached.
     pub omitted: u64,
+    /// What else is known of these calls.
+    #[serde(default, skip_serializing_if = "Unrecorded::is_empty")]
+    pub unrecorded: Unrecorded,
+}
+
+/// What is known of the calls of a run that are not recorded. Such a run cannot be replayed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", default)]
+pub struct Unrecorded {
+    /// The bound that was reached, in bytes.
+    pub limit: u64,
+    /// The bytes that streams to workloads carried in these calls, in both directions, by the container or port.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub streams: BTreeMap<String, u64>,
+}
+
+impl Unrecorded {
+    /// Returns true if all calls are recorded.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// A text that `Debug` does not print, so that no log shows it.
@@ -190,5 +233,63 @@ impl RecordedCall {
     fn is_about_secrets(&self) -> bool {
         let tool = || self.arguments.contains("secret-") || self.arguments.starts_with("{\"digest\"");
         self.function.starts_with("secrets.") || (self.function == "hook-tools.run" && tool())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(omitted: u64, limit: u64, streams: &[(&str, u64)]) -> JournalRecord {
+        let digest = Digest::of(b"");
+        let outcome = HookOutcome::Handled;
+        let (revision, at) = (Revision::default(), Timestamp::UNIX_EPOCH);
+        let record = JournalRecord::of_no_run(1, Event::Start, outcome, revision, (digest, digest), at);
+        let streams = streams.iter().map(|(target, bytes)| ((*target).to_owned(), *bytes)).collect();
+        let answers = vec!["null".to_owned()];
+        let calls = RecordedCalls {
+            answers,
+            omitted,
+            unrecorded: Unrecorded { limit, streams },
+            ..Default::default()
+        };
+        JournalRecord { calls, ..record }
+    }
+
+    #[test]
+    fn a_run_of_which_a_part_was_not_recorded_says_so_with_and_without_its_calls() {
+        for (omitted, limit, streams, why) in [
+            (0, 0, &[][..], None),
+            (7, 0, &[], Some("7 of its host calls were not kept")),
+            (7, 262_144, &[], Some("7 of its host calls were not kept (limit 262144)")),
+            (
+                2,
+                262_144,
+                &[("web", 1_048_576)],
+                Some("1048576 bytes of its stream to web were not kept (limit 262144)"),
+            ),
+            (
+                5,
+                262_144,
+                &[("port 8080", 12), ("web", 3)],
+                Some(
+                    "12 bytes of its stream to port 8080 and 3 bytes of its stream to web were not kept (limit 262144)",
+                ),
+            ),
+        ] {
+            let record = record(omitted, limit, streams);
+            assert_eq!(record.why_not_replayable().as_deref(), why);
+            let listed = record.without_calls();
+            assert_eq!((listed.why_not_replayable().as_deref(), listed.calls.answers.len()), (why, 0));
+        }
+    }
+
+    #[test]
+    fn a_record_of_an_earlier_release_is_read() {
+        let calls: RecordedCalls =
+            serde_json::from_str(r#"{"calls": [], "answers": [], "omitted": 3}"#).unwrap();
+        assert_eq!((calls.omitted, calls.unrecorded.is_empty()), (3, true));
+        let whole = serde_json::to_value(RecordedCalls::default()).unwrap();
+        assert!(whole.get("unrecorded").is_none(), "{whole}");
     }
 }

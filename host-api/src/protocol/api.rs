@@ -117,8 +117,18 @@ pub struct JournalEntry {
     /// The revision of the commit that brought the record.
     #[serde(default)]
     pub revision: Revision,
+    /// The reason why the hook cannot be replayed from its record; none if it can.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_replayable: Option<String>,
     /// The record of the hook.
     pub record: JournalRecord,
+}
+
+impl JournalEntry {
+    /// Creates the entry of a unit's record.
+    pub fn new(unit: UnitName, revision: Revision, record: JournalRecord) -> Self {
+        Self { unit, revision, not_replayable: record.why_not_replayable(), record }
+    }
 }
 
 /// A query for hooks of the journal.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use periapt_host_api::{
     hash,
-    journal::{Confidence, RecordedCall, RecordedCalls},
+    journal::{Confidence, RecordedCall, RecordedCalls, Unrecorded},
 };
 use serde::Serialize;
 
@@ -16,18 +16,57 @@ const ARGUMENT_BYTES: usize = 1 << 10;
 /// Bytes of a call's record beside its texts.
 const CALL_BYTES: usize = 64;
 
+/// The most targets of streams whose unrecorded bytes are counted apart. A charm has at most 16 containers, but may
+/// connect to any number of ports.
+const MAX_TARGETS: usize = 32;
+
+/// The word for all other targets. No container has a name with a space.
+const OTHERS: &str = "other ports";
+
 /// A recorder of calls up to a bound. The record is a prefix of the run: after the first call that does not
 /// fit, calls are only counted.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     recorded: RecordedCalls,
     answers: BTreeMap<String, u32>,
+    /// The bound, in bytes.
+    limit: usize,
     left: usize,
+    /// The targets of open streams, by their numbers.
+    streams: BTreeMap<u32, String>,
 }
 
 impl Recorder {
     pub(crate) fn new(bytes: usize) -> Self {
-        Self { recorded: RecordedCalls::default(), answers: BTreeMap::new(), left: bytes }
+        Self {
+            recorded: RecordedCalls::default(),
+            answers: BTreeMap::new(),
+            limit: bytes,
+            left: bytes,
+            streams: BTreeMap::new(),
+        }
+    }
+
+    /// Notes where a stream leads. The host bounds the number of open streams.
+    pub(crate) fn opened(&mut self, stream: u32, target: String) {
+        self.streams.insert(stream, target);
+    }
+
+    /// Forgets a stream.
+    pub(crate) fn closed(&mut self, stream: u32) {
+        self.streams.remove(&stream);
+    }
+
+    /// Counts the bytes that a stream carried in the last call, if that call was not recorded.
+    pub(crate) fn carried(&mut self, stream: u32, bytes: usize) {
+        let Some(target) = self.streams.get(&stream).filter(|_| self.recorded.omitted > 0) else { return };
+        let counted = &mut self.recorded.unrecorded.streams;
+        let target = match counted.len() < MAX_TARGETS || counted.contains_key(target) {
+            true => target.as_str(),
+            false => OTHERS,
+        };
+        let sum = counted.entry(target.to_owned()).or_default();
+        *sum = sum.saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX));
     }
 
     pub(crate) fn record<A: Serialize, T: Serialize>(&mut self, function: &str, arguments: &A, answer: &T) {
@@ -64,7 +103,12 @@ impl Recorder {
     }
 
     pub(crate) fn finish(self) -> RecordedCalls {
-        self.recorded
+        let Self { mut recorded, limit, .. } = self;
+        if recorded.omitted > 0 {
+            let streams = std::mem::take(&mut recorded.unrecorded.streams);
+            recorded.unrecorded = Unrecorded { limit: u64::try_from(limit).unwrap_or(u64::MAX), streams };
+        }
+        recorded
     }
 
     fn fits<A: Serialize, T: Serialize>(&mut self, function: &str, arguments: &A, answer: &T) -> bool {
@@ -133,5 +177,34 @@ mod tests {
         recorder.record("log.write", &("INFO", "x".repeat(5_000)), &());
         let arguments = &recorder.finish().calls[0].arguments;
         assert!(arguments.starts_with(r#"{"digest":""#) && arguments.len() < 100, "{arguments}");
+    }
+    #[test]
+    fn bytes_of_streams_count_once_calls_are_not_recorded_any_more() {
+        let mut recorder = Recorder::new(1_000);
+        recorder.opened(1, "web".to_owned());
+        recorder.opened(2, "port 80".to_owned());
+        for (stream, bytes) in [(1, 100), (1, 2_000), (2, 7), (1, 5), (3, 9)] {
+            recorder.record_confidential("workloads.read", &(stream,), &"x".repeat(bytes));
+            recorder.carried(stream, bytes);
+        }
+        recorder.closed(2);
+        recorder.carried(2, 1_000);
+        let recorded = recorder.finish();
+        assert_eq!((recorded.calls.len(), recorded.omitted), (1, 4));
+        let streams = [("port 80".to_owned(), 7), ("web".to_owned(), 2_005)].into();
+        assert_eq!(recorded.unrecorded, Unrecorded { limit: 1_000, streams });
+    }
+
+    #[test]
+    fn streams_to_any_number_of_ports_take_bounded_room() {
+        let mut recorder = Recorder::new(0);
+        for port in 0..1_000 {
+            recorder.opened(port, format!("port {port}"));
+            recorder.record("workloads.write", &port, &());
+            recorder.carried(port, 3);
+            recorder.closed(port);
+        }
+        let streams = recorder.finish().unrecorded.streams;
+        assert_eq!((streams.len(), streams.values().sum::<u64>()), (MAX_TARGETS + 1, 3_000));
     }
 }

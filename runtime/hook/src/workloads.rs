@@ -77,6 +77,20 @@ impl HookContext {
         }
     }
 
+    /// Notes where an open stream leads.
+    pub fn workload_opened(&mut self, connection: u32, target: &WorkloadTarget) {
+        let target = match target {
+            WorkloadTarget::Pebble(container) => container.to_string(),
+            WorkloadTarget::Port(port) => format!("port {port}"),
+        };
+        self.recorder.opened(connection, target);
+    }
+
+    /// Forgets a stream that was closed.
+    pub fn workload_closed(&mut self, connection: u32) {
+        self.recorder.closed(connection);
+    }
+
     /// Records the opening of a stream. `target` is as the charm gave it.
     pub fn workload_connected(&mut self, target: &str, answer: &Result<u32, CallError>, waited: Duration) {
         self.recorder.record("workloads.connect", &(target,), &(answer, milliseconds(waited)));
@@ -94,8 +108,11 @@ impl HookContext {
             Received::End => RecordedBytes::End,
             Received::Nothing => RecordedBytes::Nothing,
         });
-        let answer = (received, milliseconds(waited));
-        self.recorder.record_confidential("workloads.read", &(connection, most), &answer);
+        let shown = (received, milliseconds(waited));
+        self.recorder.record_confidential("workloads.read", &(connection, most), &shown);
+        if let Ok(Received::Bytes(bytes)) = answer {
+            self.recorder.carried(connection, bytes.len());
+        }
     }
 
     /// Records a write. A replay needs of the bytes only whether they are the same.
@@ -106,8 +123,11 @@ impl HookContext {
         waited: Duration,
     ) {
         let digest = periapt_host_api::Digest::of(bytes);
-        let answer = (answer, milliseconds(waited));
-        self.recorder.record("workloads.write", &(connection, digest, bytes.len()), &answer);
+        let shown = (answer, milliseconds(waited));
+        self.recorder.record("workloads.write", &(connection, digest, bytes.len()), &shown);
+        if let Ok(written) = answer {
+            self.recorder.carried(connection, usize::try_from(*written).unwrap_or(usize::MAX));
+        }
     }
 
     /// Records the end of writing.

@@ -19,7 +19,8 @@ use crate::{
 
 /// Show the journal of hooks: runs, results and costs
 ///
-/// The controller keeps the newest hooks of each unit, also of units that are gone: these must be named.
+/// The controller keeps the newest hooks of each unit, also of units that are gone: these must be named. A second table
+/// has the hooks that cannot be replayed, because the journal's bound left out a part of their calls or streams.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  periapt hooks wordpress/0\n  periapt hooks --summary")]
 pub(crate) struct Hooks {
@@ -78,9 +79,69 @@ fn table(journal: &Journal) -> Text {
             costs.host_calls.to_string().into(),
         ]);
     }
-    table.render()
+    Text::joined([Some(table.render()), not_replayable(journal)].into_iter().flatten(), "\n")
+}
+
+/// Draws the hooks that cannot be replayed; none if there are none.
+fn not_replayable(journal: &Journal) -> Option<Text> {
+    let mut table = Table::new(["Time", "Unit", "Hook", "Not replayable"]);
+    for JournalEntry { unit, record, not_replayable, .. } in &journal.entries {
+        let Some(reason) = not_replayable else { continue };
+        table.row([
+            to_the_second(record.started_at).into(),
+            unit.to_string().into(),
+            hook(record).into(),
+            reason.into(),
+        ]);
+    }
+    (!table.is_empty()).then(|| table.render())
 }
 
 fn hook(record: &periapt_host_api::journal::JournalRecord) -> String {
     record.event.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use periapt_host_api::{
+        Digest, Revision, Timestamp,
+        event::Event,
+        journal::{HookOutcome, JournalRecord, RecordedCalls, Unrecorded},
+    };
+
+    use super::*;
+
+    fn entry(event: Event, calls: RecordedCalls) -> JournalEntry {
+        let digests = (Digest::of(b""), Digest::of(b""));
+        let record = JournalRecord::of_no_run(
+            1,
+            event,
+            HookOutcome::Handled,
+            Revision(1),
+            digests,
+            Timestamp::UNIX_EPOCH,
+        );
+        JournalEntry::new("a/0".parse().unwrap(), Revision(1), JournalRecord { calls, ..record })
+    }
+
+    #[test]
+    fn hooks_whose_streams_were_not_kept_are_listed_with_the_reason() {
+        let whole = entry(Event::Install, RecordedCalls::default());
+        let one = Journal { entries: vec![whole.clone()], next: None };
+        assert!(!table(&one).contains("Not replayable"));
+        let unrecorded = Unrecorded { limit: 262_144, streams: [("web".to_owned(), 700_000)].into() };
+        let cut = entry(Event::Start, RecordedCalls { omitted: 3, unrecorded, ..RecordedCalls::default() });
+        let both = Journal { entries: vec![whole, cut], next: None };
+        let text = anstream::adapter::strip_str(&table(&both)).to_string();
+        let (_, second) = text.split_once("\n\n").unwrap();
+        assert_eq!(
+            second,
+            "Time                  Unit  Hook   Not replayable\n\
+             1970-01-01 00:00:00Z  a/0   start  700000 bytes of its stream to web were not kept (limit 262144)\n"
+        );
+        let json = serde_json::to_value(&both).unwrap();
+        let reason = json.pointer("/entries/1/not-replayable").unwrap();
+        assert_eq!(reason, "700000 bytes of its stream to web were not kept (limit 262144)");
+        assert_eq!(json.pointer("/entries/0/not-replayable"), None);
+    }
 }

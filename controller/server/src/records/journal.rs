@@ -133,7 +133,7 @@ impl<'a> JournalReader<'a> {
         let hook = if self.query.calls { hook } else { hook.without_calls() };
         let hook = if self.query.secrets { hook } else { hook.without_secrets() };
         let revision = record.position.revision;
-        self.page.entries.push(JournalEntry { unit: unit.clone(), revision, record: hook });
+        self.page.entries.push(JournalEntry::new(unit.clone(), revision, hook));
     }
 }
 

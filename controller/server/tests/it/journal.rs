@@ -8,7 +8,7 @@ use periapt_host_api::{
     api::{Journal, JournalQuery},
     commit::UnitCommit,
     event::Event,
-    journal::{HIDDEN, HookCosts, HookOutcome, JournalRecord, RecordedCall, RecordedCalls},
+    journal::{HIDDEN, HookCosts, HookOutcome, JournalRecord, RecordedCall, RecordedCalls, Unrecorded},
     record::UnitRecord,
 };
 
@@ -35,6 +35,7 @@ fn calls(bytes: usize) -> RecordedCalls {
         answers: vec!["x".repeat(bytes), "{\"password\":\"hunter2\"}".into(), "\"hunter2\"".into()],
         secrets: vec![],
         omitted: 0,
+        unrecorded: Unrecorded::default(),
     }
 }
 
@@ -85,6 +86,22 @@ async fn commit_ended(
 
 fn seqs(journal: &Journal) -> Vec<(String, u64)> {
     journal.entries.iter().map(|entry| (entry.unit.to_string(), entry.record.seq)).collect()
+}
+
+#[tokio::test]
+async fn a_hook_that_was_not_recorded_whole_is_shown_as_not_replayable() {
+    let fixture = Fixture::start().await;
+    let logging = Logging::new(&fixture).await;
+    let unrecorded = Unrecorded { limit: 262_144, streams: [("web".to_owned(), 9)].into() };
+    let cut = RecordedCalls { omitted: 2, unrecorded, ..calls(1) };
+    commit(&logging, "tiny/0", 0, Event::Install, calls(1)).await;
+    commit(&logging, "tiny/0", 1, Event::Start, cut).await;
+    let selector = logging.deployed.model.selector();
+    let journal = fixture.client.journal(&selector, Some(&unit("tiny/0"))).await.unwrap();
+    let reasons: Vec<_> = journal.entries.iter().map(|entry| entry.not_replayable.as_deref()).collect();
+    assert_eq!(reasons, [None, Some("9 bytes of its stream to web were not kept (limit 262144)")]);
+    assert!(journal.entries.iter().all(|entry| entry.record.calls.calls.is_empty()), "calls are left out");
+    fixture.stop().await;
 }
 
 #[tokio::test]

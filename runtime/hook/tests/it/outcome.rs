@@ -110,7 +110,7 @@ fn both_doors_record_into_one_journal() {
     ready(hook.context.is_leader(now())).unwrap();
     hook.tool_with("relation-set --file -", Some("a: 1"));
     hook.context.config_get("title");
-    let RecordedCalls { calls, answers, secrets: _, omitted } = hook.finish().calls;
+    let RecordedCalls { calls, answers, secrets: _, omitted, unrecorded } = hook.finish().calls;
     let shown: Vec<_> = calls
         .iter()
         .map(|call| format!("{} {} -> {}", call.function, call.arguments, answers[call.answer as usize]))
@@ -125,7 +125,7 @@ fn both_doors_record_into_one_journal() {
             r#"config.get ["title"] -> {"text":"hello"}"#,
         ]
     );
-    assert_eq!((answers.len(), omitted), (4, 0));
+    assert_eq!((answers.len(), omitted, unrecorded.is_empty()), (4, 0, true));
 }
 
 #[test]

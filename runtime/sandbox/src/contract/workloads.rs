@@ -74,6 +74,7 @@ pub(super) fn link(interface: &mut LinkerInstance<'_, HookState>) -> wasmtime::R
     })?;
     interface.func_wrap("close", |mut store: State<'_>, (number,): (u32,)| {
         begin(&store, 0)?;
+        store.data().access.call(|context, _| context.workload_closed(number));
         store.data_mut().connections.close(number);
         end(&mut store, 0)
     })
@@ -86,8 +87,10 @@ async fn connect(store: &mut State<'_>, target: &Target) -> Result<u32, CallErro
         Target::Pebble(container) => context.pebble_target(container),
         Target::Port(port) => context.port_target(*port),
     })?;
-    let connected = services.connect(target).await?;
-    store.data_mut().connections.add(connected)
+    let connected = services.connect(target.clone()).await?;
+    let number = store.data_mut().connections.add(connected)?;
+    access.call(|context, _| context.workload_opened(number, &target));
+    Ok(number)
 }
 
 async fn read(

@@ -88,6 +88,13 @@ fn a_charm_in_rust_runs_commands_in_its_container() -> anyhow::Result<()> {
     // The command prints while its input is sent.
     let done = shell("30000 tr a-z A-Z; echo done >&2; exit 4")?;
     assert_eq!(done, r#"code 4, 400000 bytes "AAA", "done\n""#);
+    // The journal does not keep so much of a stream, and says so.
+    let shown = scene.periapt.json(["hooks", "probe/0"])?;
+    let entries = shown["entries"].as_array().context("entries")?;
+    let reasons: Vec<_> = entries.iter().filter_map(|entry| entry["not-replayable"].as_str()).collect();
+    let [reason] = reasons.as_slice() else { anyhow::bail!("one action read too much: {reasons:?}") };
+    assert!(reason.ends_with(" bytes of its stream to web were not kept (limit 262144)"), "{reason}");
+    assert!(scene.periapt.ok(["hooks", "probe/0"])?.contains(reason));
     // It ends and has read nothing.
     assert_eq!(shell("30000 echo early; exit 7")?, r#"code 7, 6 bytes "ear", """#);
     let late = shell("500 sleep 60")?;

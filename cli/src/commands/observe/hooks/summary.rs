@@ -103,7 +103,7 @@ mod tests {
             seed: String::new(),
             sealed: None,
         };
-        JournalEntry { unit: unit.parse().unwrap(), revision: Default::default(), record }
+        JournalEntry::new(unit.parse().unwrap(), Revision::default(), record)
     }
 
     #[test]

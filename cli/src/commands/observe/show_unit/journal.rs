@@ -28,6 +28,8 @@ pub(super) struct ShownHook {
     absorbed: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     batch: Option<ShownBatch>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_replayable: Option<String>,
 }
 
 /// The members of a batch.
@@ -49,6 +51,7 @@ impl From<JournalRecord> for ShownHook {
             departed: batch.departed.clone(),
         });
         Self {
+            not_replayable: record.why_not_replayable(),
             at: record.started_at,
             hook: record.event.to_string(),
             remote_unit: record.event.remote_unit().map(ToString::to_string),

@@ -3,7 +3,7 @@
 use periapt_host_api::{
     EventId, RelationId, Revision, TaskId,
     event::{Event, RelationBatch, RelationContext, StorageContext},
-    journal::{HookCosts, HookOutcome, JournalRecord, RecordedCall, RecordedCalls},
+    journal::{HookCosts, HookOutcome, JournalRecord, RecordedCall, RecordedCalls, Unrecorded},
     logs::{LogLevel, LogLine},
     notice::NoticeContext,
     secret::{SecretContext, SecretId, SecretRevision},
@@ -90,6 +90,10 @@ pub(crate) fn hooks() -> Named<RecordBody> {
         events().into_iter().map(|(name, event)| (name, short(event, HookOutcome::Handled))).collect();
     let changed = || Event::RelationChanged { relation: relation(), remote_unit: None };
     records.extend(outcomes.into_iter().map(|(name, outcome)| (name, full(changed(), outcome))));
+    let mut long = full(changed(), HookOutcome::Handled);
+    let streams = [("port 8080".into(), 12), ("web".into(), 1_048_576)].into();
+    long.calls.unrecorded = Unrecorded { limit: 262_144, streams };
+    records.push(("with-unrecorded-streams", long));
     records.into_iter().map(|(name, record)| (name, RecordBody::Journal(Box::new(record)))).collect()
 }
 
@@ -192,7 +196,7 @@ fn short(event: Event, outcome: HookOutcome) -> JournalRecord {
         outcome,
         costs: HookCosts { fuel: 0, memory: 0, wall_us: 0, host_calls: 0, log_bytes: 0 },
         coalesced: vec![],
-        calls: RecordedCalls { calls: vec![], answers: vec![], secrets: vec![], omitted: 0 },
+        calls: RecordedCalls::default(),
         seed: "00".repeat(32),
         sealed: None,
     }
@@ -213,6 +217,7 @@ fn full(event: Event, outcome: HookOutcome) -> JournalRecord {
             answers: vec!["{\"title\":\"x\"}".into(), "null".into()],
             secrets: vec![],
             omitted: 1,
+            unrecorded: Unrecorded::default(),
         },
         ..short(event, outcome)
     }
