@@ -171,12 +171,12 @@ pub struct RecordedCalls {
     pub secrets: Vec<Confidence>,
     /// The number of calls that are not recorded, because the bound was reached.
     pub omitted: u64,
-    /// What else is known of these calls.
+    /// The facts about these calls that are kept.
     #[serde(default, skip_serializing_if = "Unrecorded::is_empty")]
     pub unrecorded: Unrecorded,
 }
 
-/// What is known of the calls of a run that are not recorded. Such a run cannot be replayed.
+/// The facts about the calls of a run that are not recorded. Such a run cannot be replayed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Unrecorded {

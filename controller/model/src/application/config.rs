@@ -158,8 +158,8 @@ pub(crate) fn change_egress(
     Ok(read.workload_egress)
 }
 
-/// Applies a change of what becomes of hooks that were cut short beside workloads, and removes it from `set` and `reset`. A
-/// charm's option hides the key.
+/// Applies a change of the treatment of hooks that were cut short beside workloads, and removes it from `set` and
+/// `reset`. A charm's option hides the key.
 pub(crate) fn change_crash(
     meta: &CharmMeta,
     present: WorkloadCrash,

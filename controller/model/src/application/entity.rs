@@ -74,7 +74,7 @@ pub struct Application {
     /// The destinations outside of the model that its workloads may connect to, if they differ from the model's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload_egress: Option<EgressGrants>,
-    /// What becomes of a hook that was cut short beside the workloads of its unit.
+    /// The treatment of hooks that were cut short beside workloads of their units.
     #[serde(default, skip_serializing_if = "WorkloadCrash::is_default")]
     pub workload_crash: WorkloadCrash,
     /// True if the ports are reachable from outside.

@@ -1,4 +1,4 @@
-//! What becomes of a hook that was cut short beside workloads.
+//! The treatment of hooks that were cut short beside workloads.
 
 use std::{fmt, str::FromStr};
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// The key of an application's settings that chooses a [`WorkloadCrash`].
 pub const WORKLOAD_CRASH: &str = "workload-crash";
 
-/// What becomes of a hook that was cut short after it may have changed a workload of its unit: runner, keeper or host
+/// The treatment of a hook that was cut short after it may have changed a workload of its unit: runner, keeper or host
 /// ended while it ran. Operators set it for an application.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

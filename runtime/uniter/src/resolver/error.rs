@@ -37,8 +37,8 @@ pub(super) fn failed_hook(input: &ResolveInput<'_>, now: Timestamp) -> Option<De
     })
 }
 
-/// Puts the unit in error if its last hook was cut short beside workloads and the application does not want such a hook to
-/// run again by itself. No other hook runs before: it would hide that this one was cut short.
+/// Puts the unit in error if its last hook was cut short beside workloads and the application does not want such a hook
+/// to run again by itself. No other hook runs before: it would hide that this one was cut short.
 pub(super) fn cut_short(input: &ResolveInput<'_>, now: Timestamp) -> Option<Decision> {
     let record = input.record();
     let begun = record.begun.as_ref().filter(|begun| begun.beside_workloads)?;
@@ -58,8 +58,8 @@ pub(super) fn cut_short(input: &ResolveInput<'_>, now: Timestamp) -> Option<Deci
     Some(Decision::Commit(Box::new(progress::cut_short(&input.unit.name, record, &begun.event, now))))
 }
 
-/// Returns true if a failed hook is not to run any more: an operator cancelled its event or removed its relation by force,
-/// or the charm lost the container.
+/// Returns true if a failed hook is not to run any more: an operator cancelled its event or removed its relation by
+/// force, the charm lost the container, or the start of a notice has ended.
 fn has_lost_its_meaning(input: &ResolveInput<'_>, event: &Event) -> bool {
     later::is_moot(input, event) || relation::is_moot(input, event) || workloads::is_moot(input, event)
 }
