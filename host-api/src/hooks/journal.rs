@@ -260,18 +260,18 @@ mod tests {
     fn a_run_of_which_a_part_was_not_recorded_says_so_with_and_without_its_calls() {
         for (omitted, limit, streams, why) in [
             (0, 0, &[][..], None),
-            (7, 0, &[], Some("7 of its host calls were not kept")),
-            (7, 262_144, &[], Some("7 of its host calls were not kept (limit 262144)")),
+            (7, 0, &[][..], Some("7 of its host calls were not kept")),
+            (7, 262_144, &[][..], Some("7 of its host calls were not kept (limit 262144)")),
             (
                 2,
                 262_144,
-                &[("web", 1_048_576)],
+                &[("web", 1_048_576)][..],
                 Some("1048576 bytes of its stream to web were not kept (limit 262144)"),
             ),
             (
                 5,
                 262_144,
-                &[("port 8080", 12), ("web", 3)],
+                &[("port 8080", 12), ("web", 3)][..],
                 Some(
                     "12 bytes of its stream to port 8080 and 3 bytes of its stream to web were not kept (limit 262144)",
                 ),
