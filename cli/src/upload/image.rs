@@ -7,10 +7,13 @@ use std::{
     path::Path,
 };
 
-use periapt_host_api::resource::{MAX_RESOURCE_BYTES, RegistryName};
+use periapt_host_api::{
+    resource::{MAX_RESOURCE_BYTES, RegistryName},
+    yaml,
+};
 use periapt_image::{
     Image, ImageChoice, ImageError, ImageLimits, ImageReference, ImageRegistry, ImageSource, PlainHttp,
-    PullOptions, RegistryCredentials,
+    PullError, PullOptions, RegistryCredentials,
 };
 use serde::Deserialize;
 
@@ -22,6 +25,9 @@ use crate::{
 
 /// The most bytes of a file with the name of an image and a user of its registry.
 const MAX_DETAILS: u64 = 64 << 10;
+
+/// The advice about a file with the name of an image.
+const DETAILS: &str = "it has registrypath, and if the registry asks for them, username and password";
 
 /// The prefix of a registry on this machine that is called without TLS.
 const PLAIN: &str = "http://";
@@ -95,10 +101,14 @@ impl ImageArchive {
 
     async fn of_details(path: &Path) -> Result<Self> {
         let text = input::text_within(path, MAX_DETAILS)?;
-        let details: RegistryDetails = serde_saphyr::from_str(&text)
-            .map_err(|error| Failure::new(format!("{}: {error}", path.display())))
-            .map_err(|failure| failure.with_hint("it has registrypath, username and password"))?;
+        // No part of the file is shown: it has a password.
+        let details: RegistryDetails = yaml::parse(&text)
+            .map_err(|error| Failure::new(format!("{}: {error}", path.display())).with_hint(DETAILS))?;
         let RegistryDetails { registrypath, username, password } = details;
+        if username.is_empty() && !password.is_empty() {
+            let error = format!("{}: it has a password, and no username", path.display());
+            return Err(Failure::new(error).with_hint(DETAILS));
+        }
         let credentials = (!username.is_empty()).then_some(RegistryCredentials { username, password });
         Self::of_registry(&registrypath, credentials).await
     }
@@ -128,9 +138,30 @@ impl ImageArchive {
         });
         let pulled = pulled.await;
         progress.finish();
-        let pinned = pulled.map_err(with_source)?.pinned.to_string();
+        let pinned = pulled.map_err(|error| not_pulled(error, plain_http))?.pinned.to_string();
         let reference = RegistryName::new(&pinned).map_err(with_source)?;
         Self::of_layout(&layout, Some(reference))
+    }
+}
+
+/// Returns the failure of a pull, with what the operator can do about it.
+fn not_pulled(error: PullError, plain_http: PlainHttp) -> Failure {
+    let hint = match &error {
+        PullError::CredentialsNeeded { .. } => Some(
+            "give them as to Juju: in place of the image, name a file FILE.yaml with registrypath, username and password",
+        ),
+        PullError::CredentialsRefused { .. } => {
+            Some("the password is wrong, or the user may not pull this image")
+        }
+        PullError::Unreachable { host, .. } if plain_http == PlainHttp::Refused && is_loopback(host) => {
+            Some("write http:// before the name if the registry on this machine has no TLS")
+        }
+        _ => None,
+    };
+    let failure = with_source(error);
+    match hint {
+        Some(hint) => failure.with_hint(hint),
+        None => failure,
     }
 }
 
