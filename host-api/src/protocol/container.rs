@@ -25,6 +25,9 @@ const MAX_NAME: usize = 64;
 /// The most bytes of a text in a report.
 const MAX_REASON_BYTES: usize = 400;
 
+/// The most characters of the reason why a service does not start: several fit into a report.
+const MAX_START_REASON: usize = 160;
+
 /// The state of all containers of a unit, which replaces the one before.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -173,6 +176,9 @@ pub struct ServiceState {
     pub current: ServiceCurrent,
     /// The number of its restarts after it ended by itself.
     pub restarts: u32,
+    /// The reason why its last start failed, cut short if it is long; none if it has started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cannot_start: Option<String>,
 }
 
 /// The start of a service or a check.
@@ -277,10 +283,12 @@ impl PodState {
         let mut room = MAX_POD_STATE_BYTES;
         let (mut services, mut checks) = (self.services, self.checks);
         for service in &mut services {
-            service.name = short_name(&service.name);
+            service.name = short(&service.name, MAX_NAME);
+            service.cannot_start =
+                service.cannot_start.as_deref().map(|reason| short(reason, MAX_START_REASON));
         }
         for check in &mut checks {
-            check.name = short_name(&check.name);
+            check.name = short(&check.name, MAX_NAME);
         }
         let (bad_services, services) = services.into_iter().partition::<Vec<_>, _>(ServiceState::is_down);
         let (bad_checks, checks) = checks.into_iter().partition::<Vec<_>, _>(CheckState::is_down);
@@ -334,11 +342,11 @@ fn takes(value: &impl Serialize, room: &mut usize) -> bool {
     left.is_some()
 }
 
-fn short_name(name: &str) -> String {
+fn short(text: &str, most: usize) -> String {
     const MORE: &str = "...";
-    match name.char_indices().nth(MAX_NAME) {
-        None => name.to_owned(),
-        Some(_) => name.chars().take(MAX_NAME - MORE.len()).chain(MORE.chars()).collect(),
+    match text.char_indices().nth(most) {
+        None => text.to_owned(),
+        Some(_) => text.chars().take(most.saturating_sub(MORE.len())).chain(MORE.chars()).collect(),
     }
 }
 
@@ -356,7 +364,9 @@ mod tests {
     use super::*;
 
     fn service(name: &str, current: ServiceCurrent) -> ServiceState {
-        ServiceState { name: name.to_owned(), startup: ReportedStartup::Enabled, current, restarts: u32::MAX }
+        let startup = ReportedStartup::Enabled;
+        let cannot_start = (current == ServiceCurrent::Error).then(|| "\u{1}".repeat(1_000));
+        ServiceState { name: name.to_owned(), startup, current, restarts: u32::MAX, cannot_start }
     }
 
     fn check(name: &str, status: CheckStatus) -> CheckState {
@@ -369,13 +379,16 @@ mod tests {
         let name = "\u{1}".repeat(255);
         let mut services = vec![service(&name, ServiceCurrent::Active); 200];
         services.push(service("db", ServiceCurrent::Backoff));
+        services.push(service("web", ServiceCurrent::Error));
         let mut checks = vec![check(&name, CheckStatus::Up); 200];
         checks.push(check("page", CheckStatus::Down));
         let cut = PodState { services, checks, left_out: 0 }.bounded();
         assert!(crate::size::of_json(&cut) <= MAX_POD_STATE_BYTES + 100);
         assert_eq!((cut.services[0].name.as_str(), cut.checks[0].name.as_str()), ("db", "page"));
         let all = cut.services.len() + cut.checks.len() + usize::try_from(cut.left_out).unwrap();
-        assert_eq!(all, 402);
+        assert_eq!(all, 403);
+        let reason = cut.services[1].cannot_start.as_deref().unwrap();
+        assert_eq!((cut.services[1].name.as_str(), reason.chars().count()), ("web", MAX_START_REASON));
         assert_eq!(cut.clone().bounded(), cut);
     }
 

@@ -17,7 +17,7 @@ const CHARM: &str = "{name: web, summary: s, description: d, containers: {web: {
 
 fn report(state: ContainerState, current: ServiceCurrent) -> WorkloadsReport {
     let startup = ReportedStartup::Enabled;
-    let service = ServiceState { name: "server".into(), startup, current, restarts: 3 };
+    let service = ServiceState { name: "server".into(), startup, current, restarts: 3, cannot_start: None };
     let status = if current == ServiceCurrent::Active { CheckStatus::Up } else { CheckStatus::Down };
     let check = CheckState { name: "page".into(), startup, status, failures: 2, threshold: 2 };
     let pod = PodState { services: vec![service], checks: vec![check], left_out: 0 };
@@ -85,6 +85,15 @@ fn the_state_of_workloads_is_that_of_the_units_own_agent_and_goes_with_the_unit(
             "service server of container web ended, and is started again (restarts: 3)",
             "check page of container web failed 2 times or more",
         ]
+    );
+    let mut missing = report(running(), ServiceCurrent::Error);
+    for service in missing.containers.values_mut().flat_map(|container| &mut container.pod.services) {
+        service.cannot_start = Some("cannot find executable \"/bin/web\"".to_owned());
+    }
+    send(&mut world, "a1", incarnation, &missing).unwrap();
+    assert_eq!(
+        problems(&world)[0],
+        "service server of container web does not start: cannot find executable \"/bin/web\""
     );
     let down = report(ContainerState::down("no image is attached"), ServiceCurrent::Active);
     send(&mut world, "a1", incarnation, &down).unwrap();

@@ -44,6 +44,8 @@ pub(super) struct Run {
     pub(super) restarts: u32,
     /// The date of the last change between running and not running.
     pub(super) changed: Timestamp,
+    /// The reason why the last start made no process.
+    pub(super) cannot_start: Option<String>,
 }
 
 #[derive(Debug, Clone)]
@@ -179,7 +181,8 @@ impl Supervisor {
         let state = State::Starting { process, since: self.now.since_start, okay_at: None, tasks };
         let (attempts, restarts) = self.services.get(name).map_or((0, 0), |run| (run.attempts, run.restarts));
         let changed = self.now.date;
-        self.services.insert(name.to_owned(), Run { config, state, attempts, restarts, changed });
+        let run = Run { config, state, attempts, restarts, changed, cannot_start: None };
+        self.services.insert(name.to_owned(), run);
         self.state_changed();
     }
 
@@ -201,6 +204,9 @@ impl Supervisor {
 
     pub(super) fn service_spawn_failed(&mut self, name: &str, of: ProcessId, message: &str) {
         let Some(state) = self.ended(name, of) else { return };
+        if let Some(run) = self.services.get_mut(name) {
+            run.cannot_start = Some(message.to_owned());
+        }
         match state {
             State::Starting { tasks, .. } if tasks.is_empty() => {
                 self.outputs.push(PodOutput::ServiceEnded(name.to_owned(), message.to_owned()));

@@ -28,6 +28,7 @@ impl Supervisor {
                 startup: startup(service.is_enabled()),
                 current: run.map_or(ServiceCurrent::Inactive, current),
                 restarts: run.map_or(0, |run| run.restarts),
+                cannot_start: run.and_then(|run| run.cannot_start.clone()),
             }
         });
         let checks = self.checks.iter().map(|(name, run)| {

@@ -132,13 +132,17 @@ fn of_container(name: &ContainerName, container: &ContainerReport) -> Vec<String
     }
     let services = container.pod.services.iter().filter(|service| service.is_down());
     let checks = container.pod.checks.iter().filter(|check| check.is_down());
-    let service = |ServiceState { name: service, current, restarts, .. }: &ServiceState| match current {
-        ServiceCurrent::Backoff => {
+    let service = |ServiceState { name: service, current, restarts, cannot_start, .. }: &ServiceState| match (
+        cannot_start,
+        current,
+    ) {
+        (Some(reason), _) => format!("service {service} of container {name} does not start: {reason}"),
+        (None, ServiceCurrent::Backoff) => {
             format!(
                 "service {service} of container {name} ended, and is started again (restarts: {restarts})"
             )
         }
-        _ => format!("service {service} of container {name} ended with an error"),
+        (None, _) => format!("service {service} of container {name} ended with an error"),
     };
     let check = |CheckState { name: check, threshold, .. }: &CheckState| {
         format!("check {check} of container {name} failed {threshold} times or more")

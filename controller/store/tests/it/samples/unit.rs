@@ -263,8 +263,10 @@ pub(crate) fn workloads() -> Named<ReportedWorkloads> {
         "driver-wasm": ReportedDriver::Wasm => ReportedDriver::Wasm,
     });
     let startup = ReportedStartup::Enabled;
-    let service =
-        |(name, current): (&str, _)| ServiceState { name: name.into(), startup, current, restarts: 3 };
+    let service = |(name, current): (&str, ServiceCurrent)| {
+        let cannot_start = (current == ServiceCurrent::Error).then(awkward_text);
+        ServiceState { name: name.into(), startup, current, restarts: 3, cannot_start }
+    };
     let check = |(name, status): (&str, _)| {
         let startup = ReportedStartup::Disabled;
         CheckState { name: name.into(), startup, status, failures: 2, threshold: 3 }

@@ -246,7 +246,7 @@ mod tests {
 
     fn service(restarts: u32) -> PodState {
         let (startup, current) = (ReportedStartup::Enabled, ServiceCurrent::Backoff);
-        let service = ServiceState { name: "web".to_owned(), startup, current, restarts };
+        let service = ServiceState { name: "web".to_owned(), startup, current, restarts, cannot_start: None };
         PodState { services: vec![service], ..PodState::default() }
     }
 

@@ -1,9 +1,28 @@
 //! Services: starts and stops, their order, pauses after ends, and the words of a plan on an end.
 
+use periapt_host_api::container::ServiceCurrent;
 use serde_json::json;
 
 use super::*;
 use crate::{message::SignalsBody, plan::Service, supervisor::services::pause};
+
+#[test]
+fn a_service_whose_program_is_missing_says_so_until_it_starts() {
+    let mut pod = Pod::new(&service("startup: enabled"));
+    let shown = |pod: &Pod| {
+        let state = pod.supervisor.state();
+        (state.services[0].current, state.services[0].cannot_start.clone())
+    };
+    let change = pod.act(ServicesAction::Start, &["a"]);
+    let (process, _) = pod.running.pop_first().unwrap();
+    let missing = "cannot find executable \"run\"";
+    pod.input(PodInput::SpawnFailed(process, missing.to_owned()));
+    assert_eq!(shown(&pod), (ServiceCurrent::Error, Some(missing.to_owned())));
+    let shown_change = pod.change(&change);
+    assert!(shown_change["err"].as_str().unwrap().contains(missing), "{shown_change}");
+    pod.act(ServicesAction::Start, &["a"]);
+    assert_eq!(shown(&pod), (ServiceCurrent::Active, None));
+}
 
 #[test]
 fn a_service_counts_as_started_after_a_second() {
