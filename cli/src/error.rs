@@ -38,6 +38,8 @@ pub(crate) enum Failure {
     Removed(String),
     /// A service of a pod, or a check, has ended the pod with this exit code.
     PodEnded(u8),
+    /// The pod could not begin, and its keeper was told the reason: another word of it would be the same error twice.
+    PodNotBegun,
     /// The command line is invalid, though each of its options is valid.
     Misused(String),
     /// The reader of the output has closed it (`periapt status | head`), so no message is needed.
@@ -75,7 +77,7 @@ impl Failure {
     /// Returns the exit code of a process that ends with this failure.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
-            Self::Failed { .. } => 1,
+            Self::Failed { .. } | Self::PodNotBegun => 1,
             Self::Removed(_) => REMOVED,
             Self::PodEnded(code) => *code,
             Self::Misused(_) => MISUSE,
@@ -110,6 +112,7 @@ impl fmt::Display for Failure {
             }
             Self::Interrupted { message, .. } => f.write_str(&spelled(message)),
             Self::PodEnded(code) => write!(f, "a service or a check ended the pod with exit code {code}"),
+            Self::PodNotBegun => f.write_str("the pod could not begin"),
             Self::OutputClosed => f.write_str("the output was closed"),
         }
     }

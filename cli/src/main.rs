@@ -86,7 +86,7 @@ fn main() -> ExitCode {
 }
 
 fn failed(failure: &Failure) -> ExitCode {
-    if !matches!(failure, Failure::OutputClosed) {
+    if !matches!(failure, Failure::OutputClosed | Failure::PodNotBegun) {
         note(format_args!("ERROR {failure}"));
     }
     failure.exit_code().into()

@@ -66,6 +66,7 @@ impl JoinedAgent {
             program: None,
             peer_port: None,
             firewall_problem: None,
+            container_problem: None,
         }
     }
 }

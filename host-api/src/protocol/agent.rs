@@ -28,6 +28,9 @@ use crate::{
 /// The most bytes of [`Register::firewall_problem`]. `status` shows it in a row of a table.
 pub const MAX_FIREWALL_PROBLEM: usize = 200;
 
+/// The most bytes of [`Register::container_problem`], which `status` shows beside it.
+pub const MAX_CONTAINER_PROBLEM: usize = 512;
+
 /// The registration of an agent, which its keeper sends at each start, and again when the agent has not taken a program
 /// and when the problem of its firewall begins, changes or ends.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -69,6 +72,10 @@ pub struct Register {
     /// all models on the host; none if it has them, and from agents that write none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub firewall_problem: Option<String>,
+    /// The parts of the confinement of containers that the host lacks, or the reason why no container runs on it, and the
+    /// remedy, as one line; none if it lacks nothing, and from agents that run no containers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub container_problem: Option<String>,
 }
 
 /// The assignments of one agent: the models with units on it and the charms that these units need. The controller

@@ -19,8 +19,15 @@ pub const REFUSED: u8 = 0;
 /// The most bytes of a report, as JSON.
 pub const MAX_REPORT_BYTES: usize = 4 << 10;
 
-/// The most characters of a reason: one may take six bytes of JSON.
+/// The most characters of the reason of a service that ended: one may take six bytes of JSON.
 const MAX_REASON: usize = 400;
+
+/// The most characters of the reason of a pod that cannot begin: its host may lack several parts of the confinement, each
+/// with its reason and its remedy.
+const MAX_FAILURE: usize = 660;
+
+/// The most characters of what a host lacks.
+const MAX_LACKS: usize = 500;
 
 /// The target of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,6 +86,9 @@ pub enum PodReport {
     Ready {
         /// The id of this start, in the form of the kernel's own.
         boot_id: String,
+        /// The parts of the confinement that the host lacks, with their remedies, as one line; empty if it has all.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        lacks: String,
     },
     /// The pod cannot begin, and ends.
     #[serde(rename_all = "kebab-case")]
@@ -108,10 +118,16 @@ pub enum PodReport {
 }
 
 impl PodReport {
+    /// Creates the report of a pod that listens, within the bounds of a report.
+    #[must_use]
+    pub fn ready(boot_id: String, lacks: &str) -> Self {
+        Self::Ready { boot_id, lacks: lacks.chars().take(MAX_LACKS).collect() }
+    }
+
     /// Creates the report of a pod that cannot begin, within the bounds of a report.
     #[must_use]
     pub fn failed(reason: &str) -> Self {
-        Self::Failed { reason: reason.chars().take(MAX_REASON).collect() }
+        Self::Failed { reason: reason.chars().take(MAX_FAILURE).collect() }
     }
 
     /// Creates the report of a service that ended, within the bounds of a report.
@@ -162,11 +178,14 @@ mod tests {
             startup: crate::container::ReportedStartup::Disabled,
             current: crate::container::ServiceCurrent::Inactive,
             restarts: u32::MAX,
+            cannot_start: Some("\u{1}".repeat(1_000)),
         };
         let state = PodState { services: (0..200).map(named).collect(), ..PodState::default() };
         let report = PodReport::State(state.bounded());
         assert!(serde_json::to_vec(&report).unwrap().len() < MAX_REPORT_BYTES);
         let report = PodReport::failed(&"\u{1}".repeat(100_000));
+        assert!(serde_json::to_vec(&report).unwrap().len() < MAX_REPORT_BYTES);
+        let report = PodReport::ready("b".repeat(36), &"\u{1}".repeat(100_000));
         assert!(serde_json::to_vec(&report).unwrap().len() < MAX_REPORT_BYTES);
     }
 }

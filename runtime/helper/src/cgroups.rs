@@ -17,6 +17,9 @@ const PREFIX: &str = "periapt-container-";
 /// The period of processor time, in microseconds: the kernel's own default.
 const PERIOD: u64 = 100_000;
 
+/// The remedy of a host that shows no cgroups, or none with a controller.
+const MOUNT_THEM: &str = "mount cgroups with the controllers memory and pids at /sys/fs/cgroup";
+
 /// The time in which a cgroup without processes can be removed.
 const REMOVAL_TIME: Duration = Duration::from_secs(5);
 
@@ -36,8 +39,16 @@ pub struct CgroupLimits {
 pub struct MissingBound {
     /// The bound.
     pub bound: &'static str,
-    /// The reason, and the remedy.
+    /// The reason.
     pub reason: String,
+    /// The remedy.
+    pub remedy: String,
+}
+
+impl MissingBound {
+    fn new(bound: Bound, reason: String, remedy: &str) -> Self {
+        Self { bound: bound.shown(), reason, remedy: remedy.to_owned() }
+    }
 }
 
 /// A kind of bound.
@@ -131,20 +142,27 @@ fn own_places() -> Vec<Place> {
 }
 
 /// Returns the hierarchy that has the controller of a bound.
-fn hierarchy(bound: Bound, places: &[Place]) -> Result<Hierarchy, String> {
+fn hierarchy(bound: Bound, places: &[Place]) -> Result<Hierarchy, MissingBound> {
     let controller = bound.controller();
     if let Some(place) = places.iter().find(|place| place.controllers.iter().any(|it| it == controller)) {
         return Ok((Version::One, place.directory.clone()));
     }
     let place = places.iter().find(|place| place.version == Version::Two);
-    let place = place.ok_or_else(|| format!("this host has no cgroups with the controller {controller}"))?;
+    let place = place.ok_or_else(|| {
+        MissingBound::new(
+            bound,
+            format!("this host has no cgroups with the controller {controller}"),
+            MOUNT_THEM,
+        )
+    })?;
     // The own cgroup has processes: cgroups below it have no bounds, unless it is the host's root, which alone has no
     // type. A process is in one cgroup: all bounds are in one place.
     match place.directory.parent() {
         Some(beside) if place.directory != place.top => Ok((Version::Two, beside.to_owned())),
-        _ if place.top.join("cgroup.type").exists() => Err(format!(
-            "{}: has processes, so that cgroups below it have no bounds; run in a cgroup below it",
-            place.top.display()
+        _ if place.top.join("cgroup.type").exists() => Err(MissingBound::new(
+            bound,
+            format!("{}: has processes, so that cgroups below it have no bounds", place.top.display()),
+            "run the agent in a cgroup below it",
         )),
         _ => Ok((Version::Two, place.directory.clone())),
     }
@@ -192,25 +210,28 @@ impl Cgroups {
         for bound in Bound::ALL {
             let bind = cgroups.bind(bound, &places, limits);
             // A cgroup for processor time is made without a bound, too: one may be set later.
-            if let Err(reason) = bind
+            if let Err(not_kept) = bind
                 && (bound != Bound::Processor || limits.cpu.is_some())
             {
-                missing.push(MissingBound { bound: bound.shown(), reason });
+                missing.push(not_kept);
             }
         }
         (cgroups, missing)
     }
 
     /// Sets a bound in the hierarchy that has its controller.
-    fn bind(&mut self, bound: Bound, places: &[Place], limits: &CgroupLimits) -> Result<(), String> {
+    fn bind(&mut self, bound: Bound, places: &[Place], limits: &CgroupLimits) -> Result<(), MissingBound> {
         let (version, parent) = hierarchy(bound, places)?;
         let remedy = match version {
-            Version::One => "run as root",
+            _ if !parent.is_dir() => MOUNT_THEM,
+            Version::One => "run the agent as root",
             Version::Two => {
-                "run as root, or in a cgroup that is delegated to this user (systemd-run --user --scope -p Delegate=yes)"
+                "run the agent as root, or in a cgroup that is delegated to its user (systemd-run --user --scope -p \
+                 Delegate=yes)"
             }
         };
-        self.bind_below(bound, version, &parent, limits).map_err(|reason| format!("{reason}; {remedy}"))
+        let bind = self.bind_below(bound, version, &parent, limits);
+        bind.map_err(|reason| MissingBound::new(bound, reason, remedy))
     }
 
     fn bind_below(

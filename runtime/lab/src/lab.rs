@@ -153,6 +153,7 @@ impl Lab {
             program: None,
             peer_port: None,
             firewall_problem: None,
+            container_problem: None,
         };
         let mut agent = Agent::new(name.clone(), host, self.model);
         agent.start(&mut self.controller, self.clock)?;

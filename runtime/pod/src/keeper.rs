@@ -87,13 +87,20 @@ enum Over {
 #[derive(Debug)]
 pub(crate) struct Keeper {
     socket: UnixStream,
+    /// The parts of the confinement that the host lacks, as one line.
+    lacks: String,
 }
 
 impl Keeper {
     /// Takes the socket.
     pub(crate) fn new(socket: Started) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
-        Ok(Self { socket: UnixStream::from_std(socket)? })
+        Ok(Self { socket: UnixStream::from_std(socket)?, lacks: String::new() })
+    }
+
+    /// Reports with the pod's start what the host lacks of the confinement.
+    pub(crate) fn on_host_that_lacks(self, lacks: String) -> Self {
+        Self { lacks, ..self }
     }
 
     /// Reports that the pod listens, serves the keeper's streams, and passes on what the pod has for its keeper, until the
@@ -136,7 +143,7 @@ impl Keeper {
         passed: &mut Passed,
         permits: &Arc<Semaphore>,
     ) -> io::Result<Over> {
-        self.report(&PodReport::Ready { boot_id: boot_id.to_owned() }).await?;
+        self.report(&PodReport::ready(boot_id.to_owned(), &self.lacks)).await?;
         let Passed { called, notices, states, ends } = passed;
         // What waits in this channel is told to this keeper alone: the next one hears all from the beginning.
         let (reports, mut reported) = mpsc::channel(1);
@@ -365,7 +372,7 @@ mod tests {
     }
 
     fn ready() -> PodReport {
-        PodReport::Ready { boot_id: "b1".to_owned() }
+        PodReport::ready("b1".to_owned(), "")
     }
 
     fn notice(number: u64, check: &str) -> PodReport {

@@ -91,6 +91,7 @@ impl Controller {
             program: None,
             peer_port: None,
             firewall_problem: None,
+            container_problem: None,
         };
         keeper.register(&agent, &register).await?;
         let assignments = Mutex::new(keeper.assignments(&agent).await?);

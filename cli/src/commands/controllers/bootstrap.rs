@@ -176,7 +176,7 @@ impl Verb for Bootstrap {
                 let message = "bootstrap was interrupted, and undone".to_owned();
                 Err(Failure::Interrupted { message, signal })
             }
-            started = self.start(name, &mut starting, &mut begun, backup, blobs) => started,
+            started = self.start(context, (name, &mut starting), &mut begun, (backup, blobs)) => started,
         };
         let switch = if self.no_switch { Switch::No } else { Switch::Here };
         let recorded = started.and_then(|()| write_down(context, name, begun.as_ref(), switch));
@@ -317,14 +317,13 @@ impl Bootstrap {
     /// Starts both, and passes on the processes that run.
     async fn start(
         &self,
-        name: &ControllerName,
-        starting: &mut Starting,
+        context: &Context,
+        (name, starting): (&ControllerName, &mut Starting),
         begun: &mut Option<Begun>,
-        backup: Option<Backup>,
-        blobs: Option<SharedStore>,
+        (backup, blobs): (Option<Backup>, Option<SharedStore>),
     ) -> Result<()> {
         let directory = starting.directory().clone();
-        self.try_workloads(&directory).await?;
+        self.try_workloads(context, &directory).await?;
         if let Some(backup) = backup {
             let log = if self.log.is_given() { RestoredLog::New } else { RestoredLog::None };
             let (into, blobs) = (directory.controller(), blobs.as_ref());
@@ -386,16 +385,20 @@ impl Bootstrap {
     }
 
     /// Makes a container on trial if the agent is to run some: a host that makes none is one error before anything starts.
-    async fn try_workloads(&self, directory: &ControllerDir) -> Result<()> {
+    async fn try_workloads(&self, context: &Context, directory: &ControllerDir) -> Result<()> {
         let Some(driver @ ContainerDriver::Namespaces(_)) = self.workloads.drivers()?.containers else {
             return Ok(());
         };
         let tried = try_containers(child_program(silent_environment()), driver, &directory.agent()).await;
-        tried.map_err(|reason| {
+        let lacks = tried.map_err(|reason| {
             Failure::new(format!("this host cannot run workloads in containers: {reason}")).with_hint(
                 "`--workloads wasm` needs nothing of the host; docs/workloads.md says what containers need",
             )
-        })
+        })?;
+        if let Some(lacks) = lacks {
+            context.say(format_args!("On this machine, {lacks}"));
+        }
+        Ok(())
     }
 
     /// Gives the new controller its settings and its first model.

@@ -2,7 +2,7 @@
 
 use periapt_host_api::{
     AgentName, Refusal,
-    agent::{MAX_FIREWALL_PROBLEM, Register},
+    agent::{MAX_CONTAINER_PROBLEM, MAX_FIREWALL_PROBLEM, Register},
     constraints::MAX_TAGS,
     network::HostInterface,
     program::{MAX_PROGRAM_TEXT, MAX_REASON, RunningProgram},
@@ -78,7 +78,8 @@ pub(crate) fn check(register: &Register) -> Result<(), Refusal> {
     }
     check_interfaces(&register.interfaces)?;
     check_program(register.program.as_ref())?;
-    check_firewall_problem(register.firewall_problem.as_deref())
+    check_problem("firewall", register.firewall_problem.as_deref(), MAX_FIREWALL_PROBLEM)?;
+    check_problem("containers", register.container_problem.as_deref(), MAX_CONTAINER_PROBLEM)
 }
 
 /// Checks the texts about the agent's program, which lists show.
@@ -93,14 +94,13 @@ fn check_program(program: Option<&RunningProgram>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Checks the text about the host's firewall, which tables show.
-fn check_firewall_problem(problem: Option<&str>) -> Result<(), Refusal> {
-    let is_line =
-        |text: &str| (1..=MAX_FIREWALL_PROBLEM).contains(&text.len()) && !text.contains(char::is_control);
+/// Checks a text about a part of the host, which tables show.
+fn check_problem(part: &str, problem: Option<&str>, most: usize) -> Result<(), Refusal> {
+    let is_line = |text: &str| (1..=most).contains(&text.len()) && !text.contains(char::is_control);
     match problem.is_none_or(is_line) {
         true => Ok(()),
         false => Err(Refusal::bad_request(format!(
-            "a problem of the host's firewall is one line of 1 to {MAX_FIREWALL_PROBLEM} bytes"
+            "a problem of the host's {part} is one line of 1 to {most} bytes"
         ))),
     }
 }

@@ -55,11 +55,12 @@ pub(crate) fn status(root: &Root, state: &ModelState, machine: &Machine, lease_n
     }
 }
 
-/// Returns the problems of an agent at work: rules that its host's firewall lacks, and a program that it did not take.
+/// Returns the problems of an agent at work: rules that its host's firewall lacks, what the host lacks for containers, and a
+/// program that it did not take.
 fn problems(host: &Register) -> String {
     let failed = host.program.as_ref().and_then(|program| program.failed.as_ref()).map(ToString::to_string);
-    let all: Vec<String> = host.firewall_problem.clone().into_iter().chain(failed).collect();
-    all.join("; ")
+    let of_host = [&host.firewall_problem, &host.container_problem].into_iter().flatten().cloned();
+    of_host.chain(failed).collect::<Vec<_>>().join("; ")
 }
 
 /// Returns the interfaces of a host, each with the space of its first address.

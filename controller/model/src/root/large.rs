@@ -59,6 +59,7 @@ impl Large {
                 program: None,
                 peer_port: None,
                 firewall_problem: None,
+                container_problem: None,
             };
             let agent: AgentName = agent.parse().unwrap();
             controller.ask(&Caller::Agent(agent.clone()), &Input::Register(agent, register)).unwrap();

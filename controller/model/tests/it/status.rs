@@ -3,7 +3,7 @@
 use jiff::SignedDuration;
 use periapt_host_api::{
     AgentName, Digest, ErrorCode, JUJU_VERSION,
-    agent::{MAX_FIREWALL_PROBLEM, Register},
+    agent::{MAX_CONTAINER_PROBLEM, MAX_FIREWALL_PROBLEM, Register},
     command::{Caller, Command},
     commit::EarlyEffect,
     event::Event,
@@ -150,6 +150,31 @@ fn a_machine_shows_why_the_firewall_of_its_host_has_old_rules_until_it_has_the_n
     assert_eq!(message(&world), format!("{problem}; program {} failed: it ended", digest.short()));
     world.register(&agent, host);
     assert_eq!(message(&world), "");
+}
+
+#[test]
+fn a_machine_shows_what_its_host_lacks_for_containers() {
+    let mut world = World::new();
+    world.deploy_app("app", 1);
+    let agent: AgentName = "a1".parse().unwrap();
+    let host = world.root.agent(&agent).unwrap().host.clone();
+    let problem = "containers run without users (add a range)";
+    let lacking = Register { container_problem: Some(problem.to_owned()), ..host.clone() };
+    world.register(&agent, lacking.clone());
+    assert_eq!(words(&world.status().machines["0"].juju_status), ("started", problem));
+    let both = Register { firewall_problem: Some("it has old rules".to_owned()), ..lacking };
+    world.register(&agent, both);
+    let expected = format!("it has old rules; {problem}");
+    assert_eq!(words(&world.status().machines["0"].juju_status), ("started", expected.as_str()));
+    let mut told = |problem: String| {
+        let register = Register { container_problem: Some(problem), ..host.clone() };
+        world.ask(&Caller::Agent(agent.clone()), &Input::Register(agent.clone(), register)).map(|_| ())
+    };
+    let long = "x".repeat(MAX_CONTAINER_PROBLEM + 1);
+    for bad in ["", "two\nlines", long.as_str()] {
+        assert_eq!(told(bad.to_owned()).unwrap_err().code, ErrorCode::BadRequest, "{bad:?}");
+    }
+    told("x".repeat(MAX_CONTAINER_PROBLEM)).unwrap();
 }
 
 #[test]

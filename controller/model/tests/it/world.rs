@@ -272,6 +272,7 @@ impl World {
             program: None,
             peer_port: None,
             firewall_problem: None,
+            container_problem: None,
         };
         self.register(&agent, register);
         self.attach(name);

@@ -57,7 +57,7 @@ pub(crate) use setup::{ImageArchives, PodImages};
 pub(crate) use starter::{PodFiles, PodSoftware, PodStarter, forget_earlier};
 pub(crate) use states::WorkloadStates;
 pub(crate) use traffic::{CountedTraffic, ModelTraffic};
-pub(crate) use trial::try_container;
+pub(crate) use trial::{for_status, try_container};
 use wanted::WantedPods;
 
 /// The streams that wait for one pod. Further callers are refused: each waits for at most [`OPENS_WITHIN`].

@@ -42,7 +42,7 @@ use super::{
     replacement::Replacement,
     temporary,
     workload_logs::LogOrders,
-    workloads,
+    workloads::{self, TriedContainers},
 };
 use crate::{
     clock::BootTime,
@@ -110,6 +110,7 @@ impl Options {
             program: self.programs.as_ref().map(Programs::running),
             peer_port: None,
             firewall_problem: None,
+            container_problem: None,
         };
         let listen_addresses =
             interfaces::to_listen_on(&self.listen_addresses, &register.addresses, &register.interfaces);
@@ -190,11 +191,15 @@ impl AgentService {
             let serve = metrics.serve(cancel.clone());
             beside.spawn(serve.map_err(|source| AgentError::Metrics { address, source })?);
         }
-        let images = tokio::select! {
+        let containers = tokio::select! {
             () = cancel.cancelled() => return Ok(()),
-            images = workloads::images(&self.options, &self.directories) => {
-                images.map_err(AgentError::Containers)?
+            containers = workloads::containers(&self.options, &self.directories) => {
+                containers.map_err(AgentError::Containers)?
             }
+        };
+        let (images, container_problem) = match containers {
+            Some(TriedContainers { images, problem }) => (Some(images), problem),
+            None => (None, None),
         };
         if let Some(images) = images.clone() {
             if !holding.pods.is_empty() {
@@ -278,7 +283,8 @@ impl AgentService {
             idle_after: self.options.idle_after,
         });
         let problem = shared.firewall.as_ref().map(|firewall| firewall.problem());
-        let registration = AgentRegistration::new(shared.controller.clone(), self.register, problem);
+        let register = Register { container_problem, ..self.register };
+        let registration = AgentRegistration::new(shared.controller.clone(), register, problem);
         let stop = cancel.child_token();
         let followed = shared.controller.clone();
         let (controller, name) = (shared.controller.clone(), self.options.name.clone());

@@ -6,7 +6,7 @@ use super::{
     directories::Directories,
     holding::Holding,
     images::Images,
-    pods::{PodProgram, try_container},
+    pods::{PodProgram, for_status, try_container},
 };
 use crate::options::{ChildProgram, ContainerDriver, HostGaps, Options, PodDrivers};
 
@@ -45,7 +45,17 @@ fn program_of_pods(ChildProgram { path, pod: arguments, mut environment, .. }: C
     PodProgram { path, arguments, environment }
 }
 
-/// Makes a container on trial, before an agent is started whose directory will be `data`.
+/// The part of an agent for containers.
+pub(super) struct TriedContainers {
+    /// The images of containers.
+    pub(super) images: Arc<Images>,
+    /// The parts of the confinement that the host lacks, or the reason why no container runs on it, as one line for
+    /// `status`.
+    pub(super) problem: Option<String>,
+}
+
+/// Makes a container on trial, before an agent is started whose directory will be `data`. Returns what the host lacks, as
+/// one line with the remedies; none if it lacks nothing.
 ///
 /// # Errors
 /// The reason, in words, why this host makes no container or does not confine it, if the driver refuses such a host.
@@ -53,23 +63,26 @@ pub async fn try_containers(
     program: ChildProgram,
     driver: ContainerDriver,
     data: &Path,
-) -> Result<(), String> {
+) -> Result<Option<String>, String> {
     let directories = Directories::open(data).map_err(|error| error.to_string())?;
-    try_container(&program_of_pods(program), driver, &directories.images()).await
+    let tried = try_container(&program_of_pods(program), driver, &directories.images()).await;
+    let lacks = for_status(&tried);
+    tried.map(|_| lacks)
 }
 
-/// Returns the images of an agent whose options have containers run on some, once a container was tried.
+/// Returns what an agent has for containers, if its options have some run on images, once a container was tried.
 ///
 /// # Errors
 /// The reason, in words, why this host makes no container or does not confine it, if the options refuse such a host.
-pub(super) async fn images(
+pub(super) async fn containers(
     options: &Options,
     directories: &Directories,
-) -> Result<Option<Arc<Images>>, String> {
+) -> Result<Option<TriedContainers>, String> {
     let Some(driver @ ContainerDriver::Namespaces(gaps)) = options.pods.containers else { return Ok(None) };
     let tried = try_container(&pod_program(options), driver, &directories.images()).await;
+    let problem = for_status(&tried);
     match (tried, gaps) {
-        (Ok(()), _) => {}
+        (Ok(_), _) => {}
         (Err(reason), HostGaps::Refused) => return Err(reason),
         (Err(reason), HostGaps::Told) => {
             tracing::error!(reason, "this host makes no containers: no container runs on it");
@@ -77,5 +90,6 @@ pub(super) async fn images(
     }
     let ChildProgram { path, unpack_helper: arguments, environment, .. } = options.program.clone();
     let helper = periapt_helper::Program { path, arguments, environment };
-    Ok(Some(Arc::new(Images::new(directories.images(), directories.incoming(), helper))))
+    let images = Arc::new(Images::new(directories.images(), directories.incoming(), helper));
+    Ok(Some(TriedContainers { images, problem }))
 }

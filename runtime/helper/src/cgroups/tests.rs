@@ -37,7 +37,22 @@ fn a_host_without_cgroups_is_told_for_each_bound() {
     let mut cgroups = Cgroups::default();
     let limits = CgroupLimits { memory: 1 << 30, processes: 16, cpu: None };
     let refused = cgroups.bind(Bound::Memory, &[], &limits).unwrap_err();
-    assert!(refused.contains("no cgroups with the controller memory"), "{refused}");
+    let expected = MissingBound {
+        bound: "limit of memory",
+        reason: "this host has no cgroups with the controller memory".to_owned(),
+        remedy: MOUNT_THEM.to_owned(),
+    };
+    assert_eq!(refused, expected);
+    // A hierarchy that is hidden from this process is as good as none.
+    let hidden = Place {
+        version: Version::One,
+        controllers: vec!["memory".to_owned()],
+        directory: "/nonexistent/own".into(),
+        top: "/nonexistent".into(),
+    };
+    let refused = cgroups.bind(Bound::Memory, &[hidden], &limits).unwrap_err();
+    assert!(refused.reason.starts_with("/nonexistent/own/periapt-container-"), "{refused:?}");
+    assert_eq!(refused.remedy, MOUNT_THEM);
     assert!(cgroups.directories.is_empty());
 }
 

@@ -97,7 +97,8 @@ async fn run(
     };
     let ContainerLimits { memory, processes, cpu, .. } = options.limits;
     let (cgroups, missing) = Cgroups::create(&CgroupLimits { memory, processes, cpu });
-    let bounds = missing.into_iter().map(|MissingBound { bound, reason }| Gap::new(bound, reason));
+    let bounds =
+        missing.into_iter().map(|MissingBound { bound, reason, remedy }| Gap::new(bound, reason, remedy));
     let mut gaps: Vec<_> = bounds.chain(gap).collect();
     if options.require_confinement && !gaps.is_empty() {
         return Err(ContainerError::Unconfined(gaps));
@@ -117,7 +118,8 @@ async fn run(
             Vec::new()
         }
     };
-    let (mut container, line, go) = Container::start(&options, &ids, (listeners.as_ref(), keeper), &trees)?;
+    let (mut container, line, go) =
+        Container::start(&options, &ids, (listeners.as_ref(), keeper), &trees, &gaps)?;
     let set_up = async {
         ids.give(container.process)?;
         if !trees.is_empty() {
@@ -197,6 +199,7 @@ impl Container {
         ids: &Ids,
         (listeners, keeper): (Option<&Listeners>, Option<&Keeper>),
         trees: &[Tree],
+        gaps: &[Gap],
     ) -> Result<(Self, UnixStream, io::PipeWriter), ContainerError> {
         let doing = ContainerError::system("start the pod's process");
         let (ours, theirs) = std::os::unix::net::UnixStream::pair().map_err(&doing)?;
@@ -232,6 +235,7 @@ impl Container {
             environment: options.environment.clone(),
             limits: options.limits,
             require_confinement: options.require_confinement,
+            gaps: gaps.to_vec(),
         };
         let mut kept = vec![order.control];
         kept.extend([order.listener, order.http, order.keeper].into_iter().flatten());
@@ -272,17 +276,17 @@ impl Container {
             match serde_json::from_str(&line).map_err(|error| doing(error.into()))? {
                 Line::Init(process) => {
                     let added = Pid::from_raw(process).ok_or_else(|| io::Error::other("no process"));
-                    match added.and_then(|process| cgroups.add(process)) {
-                        Ok(()) => {}
-                        Err(error) => {
-                            let gap = Gap::new("cgroups", format!("cannot move a process: {error}"));
-                            if options.require_confinement {
-                                return Err(ContainerError::Unconfined(vec![gap]));
-                            }
-                            gaps.push(gap);
+                    let mut answer = String::new();
+                    if let Err(error) = added.and_then(|process| cgroups.add(process)) {
+                        let gap = Gap::new("cgroups", format!("cannot move a process: {error}"), "");
+                        if options.require_confinement {
+                            return Err(ContainerError::Unconfined(vec![gap]));
                         }
+                        answer = serde_json::to_string(&gap).map_err(|error| doing(error.into()))?;
+                        gaps.push(gap);
                     }
-                    write.write_all(b"\n").await.map_err(&doing)?;
+                    answer.push('\n');
+                    write.write_all(answer.as_bytes()).await.map_err(&doing)?;
                 }
                 Line::Ready(more) => {
                     gaps.extend(more);

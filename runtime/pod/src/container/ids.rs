@@ -73,20 +73,20 @@ impl Ids {
         }
         let names = names_of(user.as_raw());
         let ranges = (range(Path::new("/etc/subuid"), &names), range(Path::new("/etc/subgid"), &names));
-        let missing = match ranges {
+        let (missing, remedy) = match ranges {
             (Some(users), Some(groups)) if is_command("newuidmap") && is_command("newgidmap") => {
                 return Ok((Self::Subordinate { users, groups }, None));
             }
             (Some(_), Some(_)) => {
-                "the programs newuidmap and newgidmap are missing: install the package uidmap"
+                ("the programs newuidmap and newgidmap are missing", "install the package uidmap")
             }
-            _ => {
-                "/etc/subuid and /etc/subgid give this user no range: add one with usermod --add-subuids and \
-                  --add-subgids"
-            }
+            _ => (
+                "/etc/subuid and /etc/subgid give this user no range",
+                "add a range by usermod --add-subuids FIRST-LAST --add-subgids FIRST-LAST USER, or run the agent as root",
+            ),
         };
-        let gap = Gap::new("users", format!("the container has root alone, who is this user; {missing}"));
-        Ok((Self::One, Some(gap)))
+        let reason = format!("the container has root alone, who is this user: {missing}");
+        Ok((Self::One, Some(Gap::new("users", reason, remedy))))
     }
 
     /// Returns true if the container has more users than root.

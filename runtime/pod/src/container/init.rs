@@ -63,7 +63,7 @@ fn begin(order: &Order, socket: &UnixStream) -> Result<Vec<Gap>, String> {
     chdir("/").map_err(error)?;
     let mut gaps = Vec::new();
     if let Err(error) = calls::leave_cgroups() {
-        gaps.push(Gap::new("names of cgroups", error.to_string()));
+        gaps.push(Gap::new("names of cgroups", error.to_string(), ""));
     }
     let null = open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).map_err(error)?;
     calls::replace_standard_streams(null.as_fd()).map_err(|error| error.to_string())?;
@@ -71,10 +71,12 @@ fn begin(order: &Order, socket: &UnixStream) -> Result<Vec<Gap>, String> {
     privileges::limit(order.limits.processes).map_err(|error| error.to_string())?;
     privileges::keep(privileges::WORKLOAD).map_err(|error| format!("cannot give up rights: {error}"))?;
     if let Err(reason) = privileges::write_below_root_alone() {
-        gaps.push(Gap::new("files of the host", format!("writes are not denied by Landlock: {reason}")));
+        let reason = format!("writes are not denied by Landlock: {reason}");
+        let remedy = "run Linux 5.13 or later with landlock among the modules of its parameter lsm";
+        gaps.push(Gap::new("files of the host", reason, remedy));
     }
     if let Err(reason) = syscalls::confine() {
-        gaps.push(Gap::new("system calls", reason));
+        gaps.push(Gap::new("system calls", reason, ""));
     }
     Ok(gaps)
 }

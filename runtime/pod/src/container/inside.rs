@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     calls,
     driver::Namespaces,
-    gap::Gap,
+    gap::{Gap, summary},
     gate::Gate,
     init,
     order::{Line, Order},
@@ -63,7 +63,10 @@ struct Container {
     init: Pid,
     socket: UnixStream,
     gate: Option<Gate>,
+    /// The parts of the confinement that are missing inside.
     gaps: Vec<Gap>,
+    /// All that is missing, for the keeper.
+    lacks: String,
 }
 
 fn tell(control: &mut UnixStream, line: &Line) -> io::Result<()> {
@@ -96,9 +99,11 @@ fn set_up(order: &Order, control: &UnixStream) -> Result<Container, String> {
     writeln!(line, "{text}").map_err(failed("speak to the guard"))?;
     let mut answer = String::new();
     BufReader::with_capacity(1, line).read_line(&mut answer).map_err(failed("hear the guard"))?;
-    if answer.is_empty() {
-        return Err("the guard has ended".to_owned());
-    }
+    let moved: Option<Gap> = match answer.as_str() {
+        "" => return Err("the guard has ended".to_owned()),
+        "\n" => None,
+        gap => Some(serde_json::from_str(gap).map_err(|error| error.to_string())?),
+    };
     let hear = || match wire::receive::<FromInit>(&socket) {
         Ok(Some((FromInit::Failed(reason), _))) => Err(reason),
         Ok(Some((message, _))) => Ok(message),
@@ -117,13 +122,14 @@ fn set_up(order: &Order, control: &UnixStream) -> Result<Container, String> {
         let gaps: Vec<_> = gaps.iter().map(ToString::to_string).collect();
         return Err(format!("this host cannot confine a container: {}", gaps.join("; ")));
     }
+    let lacks = summary(order.gaps.iter().chain(&moved).chain(&gaps));
     set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(|error| error.to_string())?;
     privileges::keep(privileges::POD).map_err(failed("give up rights"))?;
     syscalls::confine()?;
     if let Some(table) = order.owners {
         owners::apply(calls::inherited(table).map_err(|error| error.to_string())?)?;
     }
-    Ok(Container { init, socket, gate, gaps })
+    Ok(Container { init, socket, gate, gaps, lacks })
 }
 
 /// Returns the way of workloads to other units; none on a host that cannot give it, whose containers run all the same.
@@ -137,7 +143,7 @@ fn gate() -> Option<Gate> {
 }
 
 fn run(order: &Order, container: Container, control: &mut UnixStream) -> Result<ExitCode, String> {
-    let Container { init, socket, gate, gaps } = container;
+    let Container { init, socket, gate, gaps, lacks } = container;
     let (calls, taken) = UnixStream::pair().map_err(|error| error.to_string())?;
     let taken = gate.is_some().then(|| taken.into());
     let driver = Namespaces::new(socket, init, taken).map_err(|error| error.to_string())?;
@@ -155,6 +161,7 @@ fn run(order: &Order, container: Container, control: &mut UnixStream) -> Result<
         let listeners = listeners.map_err(PodError::Setup)?;
         let keeper = taken(order.keeper).map_err(PodError::Setup)?;
         let keeper = keeper.map(|keeper| Keeper::new(keeper.into())).transpose().map_err(PodError::Setup)?;
+        let keeper = keeper.map(|keeper| keeper.on_host_that_lacks(lacks));
         let cancel = CancellationToken::new();
         let mut term = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
             .map_err(PodError::Setup)?;

@@ -45,6 +45,8 @@ pub(super) struct Order {
     pub(super) limits: ContainerLimits,
     /// True if a gap is an error.
     pub(super) require_confinement: bool,
+    /// The parts of the confinement that the guard has found missing, for the keeper.
+    pub(super) gaps: Vec<Gap>,
 }
 
 /// A directory of the host in the container.
@@ -73,7 +75,8 @@ pub(super) enum Layer {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Line {
-    /// The process of the container's init, which waits for its cgroup.
+    /// The process of the container's init, which waits for its cgroup. The guard answers with a line: empty, or with a
+    /// [`Gap`] as JSON.
     Init(i32),
     /// The parts of the confinement that are missing inside. The API is served from now on.
     Ready(Vec<Gap>),

@@ -276,13 +276,15 @@ fn system() -> Result<(), Gap> {
         Gap::new(
             "/sys",
             format!("cannot be mounted: {error}; it is empty (this host hides parts of its own)"),
+            "",
         )
     })?;
     for place in HIDDEN {
         if let Err(error) = hide(place) {
             // It shows all or nothing.
             let _ = calls::unmount(c"root/sys");
-            return Err(Gap::new("/sys", format!("parts of it cannot be hidden: {error}; it is empty")));
+            let reason = format!("parts of it cannot be hidden: {error}; it is empty");
+            return Err(Gap::new("/sys", reason, ""));
         }
     }
     Ok(())

@@ -228,6 +228,7 @@ async fn contained(pod: Pod, shown: &str) -> Result<i32> {
     let keeper =
         keeper.then(input::inherited_socket).transpose().explain(|| "the agent's socket".to_owned())?;
     let usual = ContainerLimits::default();
+    let (has_keeper, mut has_begun) = (keeper.is_some(), false);
     let options = ContainerOptions {
         socket: socket.map(absolute).transpose()?,
         keeper,
@@ -254,12 +255,15 @@ async fn contained(pod: Pod, shown: &str) -> Result<i32> {
         },
     };
     let ended = periapt_pod::run_in_container(options, cancelled_by_signal()?, |gaps| {
+        has_begun = true;
         for gap in gaps {
             tracing::warn!("this host confines the container without a part: {gap}");
         }
         announce(&shown);
     });
-    ended.await.map_err(|error| match error {
+    let ended = ended.await;
+    ended.map_err(|error| match error {
+        _ if has_keeper && !has_begun => Failure::PodNotBegun,
         ContainerError::Unconfined(_) => {
             with_source(error).with_hint("without --require-confinement the container runs all the same")
         }

@@ -153,6 +153,7 @@ fn host(name: &str) -> Register {
         program: None,
         peer_port: None,
         firewall_problem: None,
+        container_problem: None,
     }
 }
 

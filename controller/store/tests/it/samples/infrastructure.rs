@@ -99,6 +99,7 @@ pub(crate) fn agents() -> Named<Agent> {
         program: None,
         peer_port: None,
         firewall_problem: None,
+        container_problem: None,
     };
     let agent = |host| Agent { name: parse("host-7.example"), host, created_at: time(1) };
     let tagged = Register { tags: [parse("ssd")].into(), ..host.clone() };
@@ -114,6 +115,7 @@ pub(crate) fn agents() -> Named<Agent> {
     let replaced = Register { program: Some(program), ..host.clone() };
     let reached = Register { peer_port: Some(17_072), ..host.clone() };
     let troubled = Register { firewall_problem: Some("the kernel refused the rules".into()), ..host.clone() };
+    let lacking = Register { container_problem: Some("containers run without users".into()), ..host.clone() };
     vec![
         ("registered", agent(host)),
         ("with-cores", agent(counted)),
@@ -122,6 +124,7 @@ pub(crate) fn agents() -> Named<Agent> {
         ("with-program", agent(replaced)),
         ("with-peer-port", agent(reached)),
         ("with-firewall-problem", agent(troubled)),
+        ("with-container-problem", agent(lacking)),
     ]
 }
 

@@ -256,7 +256,7 @@ mod tests {
     }
 
     async fn is_ready(process: &mut PodProcess) -> bool {
-        matches!(process.report().await, Ok(Some(PodEvent::Ready(boot_id))) if boot_id == "b1")
+        matches!(process.report().await, Ok(Some(PodEvent::Ready { boot_id, .. })) if boot_id == "b1")
     }
 
     #[tokio::test]

@@ -158,7 +158,7 @@ async fn serve(
         ready = timeout(READY_WITHIN, process.report()) => ready,
     };
     match ready {
-        Ok(Ok(Some(PodEvent::Ready(boot_id)))) => {
+        Ok(Ok(Some(PodEvent::Ready { boot_id, .. }))) => {
             tracing::info!(unit = %pod.0, container = %pod.1, boot_id, "a pod listens");
             states.runs(pod, &boot_id);
             listening.send_modify(|listening| listening.listens(pod, boot_id));
@@ -213,7 +213,7 @@ async fn serve(
                 }
             }
             report = process.report() => match report {
-                Ok(Some(PodEvent::Ready(_) | PodEvent::Failed(_))) => {}
+                Ok(Some(PodEvent::Ready { .. } | PodEvent::Failed(_))) => {}
                 // Without a place in the queue, the stream ends here, which refuses the call.
                 Ok(Some(PodEvent::Dial(order, stream))) => {
                     let _ = dials.try_send(PodDial { unit: pod.0.clone(), order, stream });

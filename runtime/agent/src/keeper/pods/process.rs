@@ -69,8 +69,14 @@ pub(crate) struct PodProcess {
 /// A report of a pod, with what came beside it.
 #[derive(Debug)]
 pub(crate) enum PodEvent {
-    /// The pod listens, with the id of this start.
-    Ready(String),
+    /// The pod listens.
+    Ready {
+        /// The id of this start.
+        boot_id: String,
+        /// The parts of the confinement that the host lacks, as one line; empty if it has all, and from a pod of an earlier
+        /// keeper.
+        lacks: String,
+    },
     /// The pod cannot begin, for this reason.
     Failed(String),
     /// A workload asks for a connection, and waits for an answer on this end of a stream.
@@ -182,7 +188,7 @@ impl PodProcess {
         loop {
             if let Some(line) = self.reports.line()? {
                 match serde_json::from_slice(&line) {
-                    Ok(PodReport::Ready { boot_id }) => return Ok(Some(boot_id)),
+                    Ok(PodReport::Ready { boot_id, .. }) => return Ok(Some(boot_id)),
                     // Its stream ends, which refuses the call.
                     Ok(PodReport::Dial(_)) => drop(self.reports.descriptor()),
                     // The rest of a line whose beginning the keeper before has read, or an older report.
@@ -205,13 +211,13 @@ impl PodProcess {
     /// Waits for the next report; none once the pod has closed its socket. Cancellation loses no report.
     pub(crate) async fn report(&mut self) -> io::Result<Option<PodEvent>> {
         if let Some(boot_id) = self.taken.take() {
-            return Ok(Some(PodEvent::Ready(boot_id)));
+            return Ok(Some(PodEvent::Ready { boot_id, lacks: String::new() }));
         }
         let (socket, reports) = (&self.socket, &mut self.reports);
         loop {
             if let Some(line) = reports.line()? {
                 return match serde_json::from_slice(&line)? {
-                    PodReport::Ready { boot_id } => Ok(Some(PodEvent::Ready(boot_id))),
+                    PodReport::Ready { boot_id, lacks } => Ok(Some(PodEvent::Ready { boot_id, lacks })),
                     PodReport::Failed { reason } => Ok(Some(PodEvent::Failed(reason))),
                     PodReport::Notice { number, notice } => Ok(Some(PodEvent::Notice(number, notice))),
                     PodReport::State(state) => Ok(Some(PodEvent::State(state))),

@@ -2,6 +2,7 @@
 
 use std::{path::Path, time::Duration};
 
+use periapt_host_api::agent::MAX_CONTAINER_PROBLEM;
 use tokio::time::timeout;
 
 use super::{
@@ -14,7 +15,7 @@ use crate::{keeper::directories::private_directory, options::ContainerDriver};
 const BEGINS_WITHIN: Duration = Duration::from_secs(45);
 
 /// Starts a container on an empty directory, and ends it. The pod's process logs each part of the confinement that this
-/// host lacks.
+/// host lacks. Returns those parts with their remedies; empty if the host lacks none.
 ///
 /// # Errors
 /// The reason, in words, why this host makes no container.
@@ -22,7 +23,7 @@ pub(crate) async fn try_container(
     program: &PodProgram,
     driver: ContainerDriver,
     images: &Path,
-) -> Result<(), String> {
+) -> Result<String, String> {
     let root = images.join("trial");
     private_directory(&root).map_err(|error| format!("{}: {error}", root.display()))?;
     let mut arguments = driver_arguments(driver);
@@ -30,9 +31,9 @@ pub(crate) async fn try_container(
     let started = program.start(&arguments, None, None, None);
     let mut process = started.map_err(|error| format!("a pod could not be started: {error}"))?;
     match timeout(BEGINS_WITHIN, process.report()).await {
-        Ok(Ok(Some(PodEvent::Ready(_)))) => {
+        Ok(Ok(Some(PodEvent::Ready { lacks, .. }))) => {
             process.end().await;
-            Ok(())
+            Ok(lacks)
         }
         Ok(Ok(Some(PodEvent::Failed(reason)))) => {
             process.gone().await;
@@ -54,12 +55,25 @@ pub(crate) async fn try_container(
     }
 }
 
+/// Returns what came of a trial as one line for `status`; none if the host lacks nothing.
+pub(crate) fn for_status(tried: &Result<String, String>) -> Option<String> {
+    let line = match tried {
+        Ok(lacks) if lacks.is_empty() => return None,
+        Ok(lacks) => format!("containers run without {lacks}"),
+        Err(reason) => format!("no container runs on this host: {reason}"),
+    };
+    // The system's own texts are within it.
+    let mut line = line.replace(char::is_control, " ");
+    line.truncate(line.floor_char_boundary(MAX_CONTAINER_PROBLEM));
+    Some(line)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::options::HostGaps;
 
-    async fn tried(script: &str) -> Result<(), String> {
+    async fn tried(script: &str) -> Result<String, String> {
         let images = tempfile::tempdir().unwrap();
         let program = PodProgram {
             path: "/bin/sh".into(),
@@ -71,9 +85,20 @@ mod tests {
 
     #[tokio::test]
     async fn a_host_that_makes_containers_is_told_from_one_that_does_not() {
-        tried(r#"echo '{"ready":{"boot-id":"1"}}' >&0; cat"#).await.unwrap();
+        let whole = tried(r#"echo '{"ready":{"boot-id":"1"}}' >&0; cat"#).await;
+        assert_eq!((whole.as_deref(), for_status(&whole)), (Ok(""), None));
+        let partly = tried(r#"echo '{"ready":{"boot-id":"1","lacks":"users (add one)"}}' >&0; cat"#).await;
+        assert_eq!(for_status(&partly).as_deref(), Some("containers run without users (add one)"));
         let lacking = tried(r#"echo '{"failed":{"reason":"no user namespaces"}}' >&0; exit 1"#).await;
         assert_eq!(lacking.unwrap_err(), "no user namespaces");
         assert_eq!(tried("exit 3").await.unwrap_err(), "exit status: 3");
+    }
+
+    #[test]
+    fn what_came_of_a_trial_is_one_line_that_the_controller_takes() {
+        let told = for_status(&Err("no\tuser\nnamespaces".to_owned())).unwrap();
+        assert_eq!(told, "no container runs on this host: no user namespaces");
+        let long = for_status(&Err("\u{e4}".repeat(1_000))).unwrap();
+        assert!(long.len() <= MAX_CONTAINER_PROBLEM && long.ends_with('\u{e4}'), "{long}");
     }
 }

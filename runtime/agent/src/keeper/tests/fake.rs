@@ -464,6 +464,7 @@ pub(crate) fn host() -> Register {
         program: None,
         peer_port: None,
         firewall_problem: None,
+        container_problem: None,
     }
 }
 
