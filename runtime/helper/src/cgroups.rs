@@ -222,8 +222,12 @@ impl Cgroups {
     /// Sets a bound in the hierarchy that has its controller.
     fn bind(&mut self, bound: Bound, places: &[Place], limits: &CgroupLimits) -> Result<(), MissingBound> {
         let (version, parent) = hierarchy(bound, places)?;
+        // Another mount may hide the hierarchy.
+        if !parent.join("cgroup.procs").exists() {
+            let reason = format!("{}: this is no cgroup", parent.display());
+            return Err(MissingBound::new(bound, reason, MOUNT_THEM));
+        }
         let remedy = match version {
-            _ if !parent.is_dir() => MOUNT_THEM,
             Version::One => "run the agent as root",
             Version::Two => {
                 "run the agent as root, or in a cgroup that is delegated to its user (systemd-run --user --scope -p \

@@ -1,17 +1,18 @@
 //! The users and groups of a container, and those that they are on the host.
 
 use std::{
+    ffi::OsStr,
     fs,
     io::{self, Read as _},
     os::{
         linux::net::SocketAddrExt as _,
         unix::net::{SocketAddr, UnixListener},
     },
-    path::Path,
+    path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
-use rustix::process::Pid;
+use rustix::{process::Pid, thread::no_new_privs};
 
 use super::{error::ContainerError, gap::Gap};
 
@@ -24,6 +25,9 @@ const LOWEST: u32 = 0x1000_0000;
 
 /// The ranges that there are: the last ends below 2^31, which some programs take for a negative number.
 const RANGES: u32 = 0x6f0;
+
+/// The directories of programs if the environment names none, as that of an agent's pods.
+const DIRECTORIES: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// The most bytes of `/etc/subuid` that are read.
 const MAX_FILE: u64 = 1 << 20;
@@ -44,6 +48,8 @@ pub(super) enum Ids {
         users: (u32, u32),
         /// The range of groups.
         groups: (u32, u32),
+        /// The programs newuidmap and newgidmap.
+        programs: [PathBuf; 2],
     },
     /// The guard's user as root, and nobody else.
     One,
@@ -73,11 +79,17 @@ impl Ids {
         }
         let names = names_of(user.as_raw());
         let ranges = (range(Path::new("/etc/subuid"), &names), range(Path::new("/etc/subgid"), &names));
-        let (missing, remedy) = match ranges {
-            (Some(users), Some(groups)) if is_command("newuidmap") && is_command("newgidmap") => {
-                return Ok((Self::Subordinate { users, groups }, None));
+        let directories = std::env::var_os("PATH").unwrap_or_else(|| DIRECTORIES.into());
+        let programs = program(&directories, "newuidmap").zip(program(&directories, "newgidmap"));
+        let (missing, remedy) = match (ranges, programs) {
+            ((Some(_), Some(_)), Some(_)) if no_new_privs().unwrap_or_default() => (
+                "newuidmap gets no rights from a process with no_new_privs",
+                "start the agent without no_new_privs (with systemd: NoNewPrivileges=no)",
+            ),
+            ((Some(users), Some(groups)), Some((of_users, of_groups))) => {
+                return Ok((Self::Subordinate { users, groups, programs: [of_users, of_groups] }, None));
             }
-            (Some(_), Some(_)) => {
+            ((Some(_), Some(_)), None) => {
                 ("the programs newuidmap and newgidmap are missing", "install the package uidmap")
             }
             _ => (
@@ -113,7 +125,8 @@ impl Ids {
                 // Root of a user namespace, as in some containers, has those ids alone that were given to it.
                 write("uid_map", range.clone()).and_then(|()| write("gid_map", range)).map_err(|error| {
                     ContainerError::Ids(format!(
-                        "{error}; this needs {COUNT} ids of /proc/self/uid_map from {first} on"
+                        "{error}; root needs {COUNT} ids of /proc/self/uid_map from {first} on: run the agent as root of \
+                         the host, or as another user"
                     ))
                 })
             }
@@ -122,18 +135,18 @@ impl Ids {
                 write("uid_map", format!("0 {user} 1"))?;
                 write("gid_map", format!("0 {group} 1"))
             }
-            Self::Subordinate { users, groups } => {
-                for (program, own, (first, count)) in
-                    [("newuidmap", user, users), ("newgidmap", group, groups)]
+            Self::Subordinate { users, groups, programs } => {
+                for (program, (own, (first, count))) in programs.iter().zip([(user, users), (group, groups)])
                 {
+                    let shown = program.display();
                     let numbers = [pid.get(), 0].map(|number| number.to_string());
                     let rest = [own, 1, 1, *first, *count].map(|number| number.to_string());
                     let done = Command::new(program).args(numbers).args(rest).stdin(Stdio::null()).output();
                     let done =
-                        done.map_err(|error| ContainerError::Ids(format!("cannot run {program}: {error}")))?;
+                        done.map_err(|error| ContainerError::Ids(format!("cannot run {shown}: {error}")))?;
                     if !done.status.success() {
                         let reason = String::from_utf8_lossy(&done.stderr).trim().to_owned();
-                        return Err(ContainerError::Ids(format!("{program} failed: {reason}")));
+                        return Err(ContainerError::Ids(format!("{shown} failed: {reason}")));
                     }
                 }
                 Ok(())
@@ -189,9 +202,10 @@ fn read(path: &Path) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-fn is_command(name: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|directory| directory.join(name).is_file())
+/// Returns the path of a program in one of the directories, which stand between colons.
+fn program(directories: &OsStr, name: &str) -> Option<PathBuf> {
+    let mut paths = std::env::split_paths(directories).map(|directory| directory.join(name));
+    paths.find(|path| path.is_absolute() && path.is_file())
 }
 
 #[cfg(test)]
@@ -208,6 +222,15 @@ mod tests {
         assert_eq!(found(&["jane", "1000"]), Some((100_000, 65_536)));
         assert_eq!(found(&["jim", "1001"]), Some((200_000, 10)));
         assert_eq!(found(&["nobody", "7"]), None);
+    }
+
+    #[test]
+    fn a_program_is_a_file_in_an_absolute_directory() {
+        assert_eq!(program(OsStr::new(DIRECTORIES), "no such program"), None);
+        let found = program(OsStr::new("/nonexistent::/proc/self"), "exe");
+        assert_eq!(found, Some(PathBuf::from("/proc/self/exe")));
+        // A test runs in the directory of its crate.
+        assert_eq!(program(OsStr::new(":."), "Cargo.toml"), None);
     }
 
     #[test]
