@@ -339,10 +339,22 @@ impl Installation {
         log: &Path,
         more: impl IntoIterator<Item = &'a str>,
     ) -> anyhow::Result<RunningProcess> {
-        let mut command = self.program("unshare");
-        command.args(WITHOUT_RIGHTS).arg(&self.binary);
-        command.args(self.joining(Path::new(name), name)?).args(more);
-        self.logged(command, log)
+        let mut starter = self.program("unshare");
+        starter.args(WITHOUT_RIGHTS);
+        self.agent_by(starter, name, log, more)
+    }
+
+    /// Starts another agent of the controller `local` by a command that runs the program and the arguments after its own,
+    /// and sends what it logs to a file.
+    pub fn agent_by<'a>(
+        &self,
+        mut starter: Command,
+        name: &str,
+        log: &Path,
+        more: impl IntoIterator<Item = &'a str>,
+    ) -> anyhow::Result<RunningProcess> {
+        starter.arg(&self.binary).args(self.joining(Path::new(name), name)?).args(more);
+        self.logged(starter, log)
     }
 
     /// Admits an agent, and returns the arguments with which it runs and joins.

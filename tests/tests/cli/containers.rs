@@ -16,7 +16,11 @@ use crate::workloads::{children, processes, until};
 
 mod calls;
 mod hostile;
+mod lacking;
+mod layers;
 mod limits;
+mod registries;
+mod unusable;
 
 /// The exit code of `tools/debian-image` where packages cannot be had.
 const NO_PACKAGES: i32 = 3;
