@@ -194,3 +194,44 @@ fn a_workload_that_does_not_run_says_why_and_a_layer_can_mend_it() -> anyhow::Re
     ensure!(scene.workloads()?.len() == 1);
     Ok(())
 }
+
+#[test]
+fn a_workload_that_is_not_what_the_charm_declares_is_one_error_of_pack() -> anyhow::Result<()> {
+    let periapt = Installation::empty()?;
+    let at = |name: &str| periapt.path().join(name);
+    let charm = periapt_tests::module("probe")?;
+    let charm = charm.to_str().context("a path")?;
+    fs::create_dir(at("web"))?;
+    let pack = ["pack", "web", "--wasm", charm, "-o", "web.charm"];
+    let server = fs::read(periapt_tests::module("web-page-server")?)?;
+    for (declared, component, expected) in [
+        (
+            "{component: web.wasm, http: 8080}",
+            Some(fs::read(charm)?),
+            "workload web: web.wasm: the component does not export wasi:http/incoming-handler, which a workload with a \
+             port has; its exports: periapt:charm/handler@",
+        ),
+        (
+            "{component: web.wasm}",
+            Some(server.clone()),
+            "workload web: web.wasm: the component does not export wasi:cli/run, which a workload without a port has; its \
+             exports: wasi:http/incoming-handler@",
+        ),
+        ("{component: web.wasm}", Some(b"no component".to_vec()), "web.wasm: not a WebAssembly binary"),
+        ("{component: web.wasm}", None, "workload web: the charm has no file web.wasm"),
+        ("{component: web.wasm, https: 8443}", Some(server), "unknown field `https`"),
+    ] {
+        let metadata = format!(
+            "{{name: web, type: charm, summary: s, description: d, x-periapt: {{workloads: {{web: {declared}}}}}}}\n"
+        );
+        fs::write(at("web/charmcraft.yaml"), metadata)?;
+        match component {
+            Some(component) => fs::write(at("web/web.wasm"), component)?,
+            None => fs::remove_file(at("web/web.wasm"))?,
+        }
+        let error = periapt.refused(pack)?;
+        ensure!(error.contains(expected), "{declared}: {error}");
+        ensure!(!at("web.charm").exists(), "{declared}: an archive was written");
+    }
+    Ok(())
+}
