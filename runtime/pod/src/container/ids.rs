@@ -84,7 +84,7 @@ impl Ids {
         let (missing, remedy) = match (ranges, programs) {
             ((Some(_), Some(_)), Some(_)) if no_new_privs().unwrap_or_default() => (
                 "newuidmap gets no rights from a process with no_new_privs",
-                "start the agent without no_new_privs (with systemd: NoNewPrivileges=no)",
+                "start the agent without no_new_privs: with systemd, NoNewPrivileges=no",
             ),
             ((Some(users), Some(groups)), Some((of_users, of_groups))) => {
                 return Ok((Self::Subordinate { users, groups, programs: [of_users, of_groups] }, None));

@@ -1,24 +1,55 @@
 //! Agents on hosts that lack something for containers: what is missing and what helps is in `status`, and in the error of
 //! an agent that requires it.
 
-use std::{fs, process::Command};
+use std::{fs, os::unix::fs::MetadataExt as _, process::Command};
 
 use anyhow::{Context as _, ensure};
 use periapt_tests::{Installation, binary, skipped};
 use serde_json::{Value, json};
 
-use super::{Scene, make_root};
-use crate::workloads::until;
+use super::{Scene, make_root, registries::tool};
+use crate::workloads::{processes, until};
 
-/// The options of `unshare` for the root of a user namespace, who may mount. Its one id is that of this process.
-const ROOT: [&str; 3] = ["--user", "--map-root-user", "--mount"];
+/// A host that a test makes: the options of `unshare`, and the script of a shell that runs its arguments in the end.
+#[derive(Clone, Copy)]
+struct Host {
+    options: &'static [&'static str],
+    script: &'static str,
+}
+
+/// The options for the root of a user namespace, who may mount. Its one id is that of this process.
+const OWN_ROOT: &[&str] = &["--user", "--map-root-user", "--mount"];
 
 /// A host on which nobody may make user namespaces.
-const WITHOUT_NAMESPACES: &str = "echo 0 >/proc/sys/user/max_user_namespaces && exec \"$@\"";
+const WITHOUT_NAMESPACES: Host =
+    Host { options: OWN_ROOT, script: "echo 0 >/proc/sys/user/max_user_namespaces && exec \"$@\"" };
 
 /// A host that shows no cgroups, and a user who is not root and has no range of ids.
-const WITHOUT_RIGHTS: &str =
-    "mount -t tmpfs none /sys/fs/cgroup && exec unshare --map-user=4242 --map-group=4242 -- \"$@\"";
+const WITHOUT_RIGHTS: Host = Host {
+    options: OWN_ROOT,
+    script: "mount -t tmpfs none /sys/fs/cgroup && exec unshare --map-user=4242 --map-group=4242 -- \"$@\"",
+};
+
+/// A user who is not root and has a range of ids. `UIDMAP` has the programs that give it, and `UNPRIVILEGED` further options
+/// of `setpriv`. The user owns the installation's directory, and reaches no path of root's home.
+const WITH_RANGE: Host = Host {
+    options: &["--mount"],
+    script: "set -e
+mount -t tmpfs -o mode=755 none /usr/local/bin
+cp \"$UIDMAP\"/newuidmap \"$UIDMAP\"/newgidmap /usr/local/bin
+chmod 4755 /usr/local/bin/newuidmap /usr/local/bin/newgidmap
+touch /usr/local/bin/periapt
+mount --bind \"$1\" /usr/local/bin/periapt
+shift
+mkdir /usr/local/bin/upper /usr/local/bin/work
+mount -t overlay -o lowerdir=/etc,upperdir=/usr/local/bin/upper,workdir=/usr/local/bin/work none /etc
+echo worker:x:54321:54321::/:/bin/sh >>/etc/passwd
+echo worker:200000:65536 >/etc/subuid
+echo worker:200000:65536 >/etc/subgid
+chown 54321:54321 .
+[ ! -e worker.token ] || chown 54321:54321 worker.token
+exec setpriv --reuid=54321 --regid=54321 --clear-groups $UNPRIVILEGED /usr/local/bin/periapt \"$@\"",
+};
 
 const NO_NAMESPACES: &str = "cannot make a user namespace: No space left on device (os error 28); the sysctl \
                              user.max_user_namespaces must be greater than 0 and, where they exist, \
@@ -29,23 +60,24 @@ const MOUNT_CGROUPS: &str = "mount cgroups with the controllers memory and pids 
 const ADD_RANGE: &str = "add a range by usermod --add-subuids FIRST-LAST --add-subgids FIRST-LAST USER, or run the agent \
                          as root";
 
-/// Returns the beginning of a command on a host that a shell's script makes.
-fn on_host(periapt: &Installation, script: &str) -> Command {
+/// Returns the beginning of a command on a host that a test makes.
+fn on_host(periapt: &Installation, host: Host) -> Command {
     let mut command = periapt.program("unshare");
-    command.args(ROOT).args(["--", "sh", "-c", script, "sh"]);
+    command.args(host.options).args(["--", "sh", "-c", host.script, "sh"]);
     command
 }
 
 /// Starts an agent on such a host, and a unit with a container; none where no such host can be made.
-fn started(script: &str) -> anyhow::Result<Option<Scene>> {
-    let periapt = Installation::empty()?;
+fn started(host: Host, variables: &[(&'static str, &str)]) -> anyhow::Result<Option<Scene>> {
+    let variables = variables.iter().map(|(name, value)| (*name, (*value).to_owned()));
+    let periapt = Installation::empty()?.with_environment(variables);
     let root = periapt.path().join("root");
     if !make_root(&root)? {
         return Ok(None);
     }
     fs::write(root.join("etc/passwd"), "root:x:0:0::/:/bin/sh\nweb:x:1000:1000::/:/bin/sh\n")?;
     fs::write(root.join("etc/group"), "root:x:0:\nweb:x:1000:\n")?;
-    let tried = on_host(&periapt, script).arg("true").output()?;
+    let tried = on_host(&periapt, host).arg(binary()?).arg("version").output()?;
     if !tried.status.success() {
         skipped(String::from_utf8_lossy(&tried.stderr).trim())?;
         return Ok(None);
@@ -54,7 +86,7 @@ fn started(script: &str) -> anyhow::Result<Option<Scene>> {
     periapt.ok(["bootstrap", "local", "--no-agent"])?;
     periapt.ok(["add-model", "test"])?;
     let log = periapt.path().join("agent.log");
-    let starter = on_host(&periapt, script);
+    let starter = on_host(&periapt, host);
     let mut agent = periapt.agent_by(starter, "worker", &log, ["--workloads", "namespaces"])?;
     ensure!(agent.first_line()? == "ready worker", "{}", fs::read_to_string(&log)?);
     periapt.deploy("probe", ["--resource", "image=one.tar"])?;
@@ -62,10 +94,10 @@ fn started(script: &str) -> anyhow::Result<Option<Scene>> {
 }
 
 /// Returns the error of an agent on such a host that requires whole confinement.
-fn refusal(periapt: &Installation, script: &str) -> anyhow::Result<String> {
+fn refusal(periapt: &Installation, host: Host) -> anyhow::Result<String> {
     let listed = periapt.json(["controllers"])?;
     let url = listed.pointer("/controllers/local/url").and_then(Value::as_str).context("no URL")?;
-    let mut command = on_host(periapt, script);
+    let mut command = on_host(periapt, host);
     command.arg(binary()?).args([
         "agent",
         "run",
@@ -93,9 +125,19 @@ fn problems(status: &Value) -> Vec<&str> {
     listed.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
+/// Starts a service of another user than root.
+fn start_as_web(scene: &Scene, command: &str) -> anyhow::Result<()> {
+    let service = json!({"override": "replace", "command": command, "startup": "enabled", "user": "web"});
+    let layer = json!({"services": {"web": service}}).to_string();
+    let add = json!({"action": "add", "combine": true, "label": "web", "format": "yaml", "layer": layer});
+    scene.ask(&format!("web POST /v1/layers {add}"))?;
+    scene.ask(&format!("web POST /v1/services {}", json!({"action": "replan"})))?;
+    Ok(())
+}
+
 #[test]
 fn a_host_without_user_namespaces_says_what_to_set_and_runs_hooks() -> anyhow::Result<()> {
-    let Some(Scene { periapt, agent }) = started(WITHOUT_NAMESPACES)? else { return Ok(()) };
+    let Some(Scene { periapt, agent }) = started(WITHOUT_NAMESPACES, &[])? else { return Ok(()) };
     let status = periapt.json_until(&["status"], |status| !problems(status).is_empty())?;
     assert_eq!(problems(&status), [format!("container web does not run: {NO_NAMESPACES}")]);
     assert_eq!(of_machine(&status), format!("no container runs on this host: {NO_NAMESPACES}"));
@@ -109,7 +151,7 @@ fn a_host_without_user_namespaces_says_what_to_set_and_runs_hooks() -> anyhow::R
 
 #[test]
 fn a_user_without_rights_has_containers_and_is_told_what_they_lack() -> anyhow::Result<()> {
-    let Some(scene) = started(WITHOUT_RIGHTS)? else { return Ok(()) };
+    let Some(scene) = started(WITHOUT_RIGHTS, &[])? else { return Ok(()) };
     let periapt = &scene.periapt;
     let id = ["exec", "--unit", "probe/0", "--container", "web", "--", "id", "-u"];
     until("the container runs", || Ok(periapt.run(id)?.code == Some(0)))?;
@@ -121,12 +163,7 @@ fn a_user_without_rights_has_containers_and_is_told_what_they_lack() -> anyhow::
     assert!(told.starts_with(&format!("containers run without {lacks}")), "{told}");
     assert!(problems(&status).is_empty(), "{status}");
 
-    // A service of another user.
-    let service = json!({"override": "replace", "command": "sleep 60", "startup": "enabled", "user": "web"});
-    let layer = json!({"services": {"web": service}}).to_string();
-    let add = json!({"action": "add", "combine": true, "label": "web", "format": "yaml", "layer": layer});
-    scene.ask(&format!("web POST /v1/layers {add}"))?;
-    scene.ask(&format!("web POST /v1/services {}", json!({"action": "replan"})))?;
+    start_as_web(&scene, "sleep 60")?;
     let status = periapt.json_until(&["status"], |status| !problems(status).is_empty())?;
     let expected = "service web of container web does not start: the container has root alone and no user \"web\": this \
                     host gives it no range of users";
@@ -138,5 +175,43 @@ fn a_user_without_rights_has_containers_and_is_told_what_they_lack() -> anyhow::
     assert!(error.contains(&format!("; {MOUNT_CGROUPS}; limit of processes: ")), "{error}");
     let users = "users: the container has root alone, who is this user: /etc/subuid and /etc/subgid give this user no range";
     assert!(error.contains(&format!("; {MOUNT_CGROUPS}; {users}; {ADD_RANGE}")), "{error}");
+    Ok(())
+}
+
+#[test]
+fn a_user_with_a_range_of_ids_has_containers_with_users_unless_it_can_get_no_rights() -> anyhow::Result<()> {
+    // Only root can be another user and install programs with rights.
+    if fs::metadata("/proc/self")?.uid() != 0 {
+        return Ok(());
+    }
+    let Some(programs) = tool("uidmap")? else { return Ok(()) };
+    let programs = programs.to_str().context("a path")?;
+    let Some(scene) = started(WITH_RANGE, &[("UIDMAP", programs), ("UNPRIVILEGED", "")])? else {
+        return Ok(());
+    };
+    let periapt = &scene.periapt;
+    let map = ["exec", "--unit", "probe/0", "--container", "web", "--", "cat", "/proc/self/uid_map"];
+    until("the container runs", || Ok(periapt.run(map)?.code == Some(0)))?;
+    let ids: Vec<u32> = periapt.ok(map)?.split_whitespace().map(str::parse).collect::<Result<_, _>>()?;
+    assert_eq!(ids, [0, 54_321, 1, 1, 200_000, 65_536]);
+    let status = periapt.json(["status"])?;
+    assert!(!of_machine(&status).contains("users"), "{status}");
+    // A number of seconds that no other process sleeps.
+    let sleeps = format!("sleep {}", u64::from(std::process::id()) + 10_000_000);
+    start_as_web(&scene, &sleeps)?;
+    until("the service runs as its user", || {
+        let of = |pid: &u32| fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        Ok(processes(&[&sleeps])?.iter().any(|pid| of(pid).contains("Uid:\t200999\t200999\t")))
+    })?;
+    assert!(problems(&periapt.json(["status"])?).is_empty());
+    let Scene { agent, .. } = scene;
+    assert_eq!(agent.end("TERM")?, Some(0));
+
+    let variables = [("UIDMAP", programs), ("UNPRIVILEGED", "--no-new-privs")];
+    let Some(scene) = started(WITH_RANGE, &variables)? else { return Ok(()) };
+    let status = scene.periapt.json_until(&["status"], |status| !of_machine(status).is_empty())?;
+    let remedy = "users (start the agent without no_new_privs: with systemd, NoNewPrivileges=no)";
+    assert!(of_machine(&status).contains(remedy), "{status}");
+    scene.periapt.ok_until(&["show-unit", "probe/0"], |shown| shown.contains("state: running"))?;
     Ok(())
 }

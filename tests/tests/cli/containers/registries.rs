@@ -24,7 +24,7 @@ const HASH: &str = "$2b$05$abcdefghijklmnopqrstuuOQiyCxlgf/oeuTqixKmWdcYUh4Hjl0a
 const NONE: i32 = 3;
 
 /// Returns what a tool of this repository prints: the path of a program; none where it cannot be had.
-fn tool(name: &str) -> anyhow::Result<Option<PathBuf>> {
+pub(super) fn tool(name: &str) -> anyhow::Result<Option<PathBuf>> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tools").join(name);
     let found = Command::new(path).stdin(Stdio::null()).output()?;
     let said = String::from_utf8_lossy(&found.stderr).trim().to_owned();
