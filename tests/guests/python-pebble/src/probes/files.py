@@ -246,4 +246,4 @@ def remove_path(container: ops.Container, place: str) -> None:
 def what_is_not_permitted(container: ops.Container, place: str) -> None:
     # The kernel lets nobody remove this one, root neither.
     with raises(PathError, kind="permission-denied"):
-        container.remove_path("/proc/self/status")
+        container.remove_path("/proc/1/status")
