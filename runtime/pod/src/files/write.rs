@@ -3,7 +3,7 @@
 use std::{
     fs::{self, DirBuilder, File, OpenOptions, Permissions},
     io::{self, Write as _},
-    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _, chown},
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _, chown, lchown},
     path::{Path, PathBuf},
 };
 
@@ -12,7 +12,7 @@ use super::{error::FileError, place::Place};
 /// The treatment of missing parents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Parents {
-    /// They are made.
+    /// They are made, and belong to the owner of the new file or directory.
     Make,
     /// They are an error.
     Require,
@@ -39,11 +39,8 @@ impl Upload {
         parents: Parents,
     ) -> Result<Self, FileError> {
         let failed = |error: io::Error| FileError::of("open", &place.shown, &error);
-        if parents == Parents::Make
-            && let Some(parent) = place.path.parent()
-        {
-            let made = DirBuilder::new().recursive(true).mode(0o755).create(parent);
-            made.map_err(|error| FileError::of("mkdir", &place.shown, &error))?;
+        if parents == Parents::Make {
+            make_parents(&place.path, owner).map_err(|error| FileError::of("mkdir", &place.shown, &error))?;
         }
         let target = match fs::symlink_metadata(&place.path) {
             Ok(found) if found.is_symlink() => fs::canonicalize(&place.path).map_err(failed)?,
@@ -97,6 +94,23 @@ impl Drop for Upload {
     }
 }
 
+/// Makes the missing directories above a path, and gives them the owner.
+fn make_parents(path: &Path, owner: Option<(u32, u32)>) -> io::Result<()> {
+    let above = path.ancestors().skip(1);
+    let missing: Vec<&Path> = above.take_while(|directory| !directory.exists()).collect();
+    for directory in missing.into_iter().rev() {
+        match DirBuilder::new().mode(0o755).create(directory) {
+            // Another client has made it meanwhile.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && directory.is_dir() => continue,
+            made => made?,
+        }
+        if let Some((user, group)) = owner {
+            lchown(directory, Some(user), Some(group))?;
+        }
+    }
+    Ok(())
+}
+
 /// Makes a directory; with its parents, if it or one of them is missing.
 pub(crate) fn make_directory(
     place: &Place,
@@ -109,13 +123,7 @@ pub(crate) fn make_directory(
         if place.path.is_dir() {
             return Ok(());
         }
-        if let Some(parent) = place.path.parent() {
-            DirBuilder::new()
-                .recursive(true)
-                .mode(0o755)
-                .create(parent)
-                .map_err(|error| failed("mkdir", error))?;
-        }
+        make_parents(&place.path, owner).map_err(|error| failed("mkdir", error))?;
     }
     DirBuilder::new().mode(mode).create(&place.path).map_err(|error| failed("mkdir", error))?;
     if let Some((user, group)) = owner {

@@ -100,7 +100,14 @@ fn files_of_the_api_are_those_of_the_container_and_no_link_leads_out() {
     let written =
         push(&client, "/srv/top/srv/new/file", json!({ "make-dirs": true, "user": "web" }), b"content");
     assert_eq!(written.json()["result"], json!([{ "path": "/srv/top/srv/new/file" }]));
-    assert_eq!(container.told("cat /srv/new/file; stat -c ' %U:%g' /srv/new/file"), "content web:34");
+    // The directory that was made for it has the same owner.
+    let owners = container.told("cat /srv/new/file; stat -c ' %U:%g' /srv/new/file /srv/new");
+    assert_eq!(owners, "content web:34\n web:34");
+    let nested = json!({
+        "action": "make-dirs", "dirs": [{ "path": "/srv/a/b", "make-parents": true, "user": "web" }],
+    });
+    assert_eq!(client.post("/v1/files", &nested).json()["result"], json!([{ "path": "/srv/a/b" }]));
+    assert_eq!(container.told("stat -c %U /srv/a /srv/a/b"), "web\nweb");
     let listed = client.result("/v1/files?action=list&path=/srv/new/file&itself=true");
     assert_eq!((&listed[0]["user"], &listed[0]["group"]), (&json!("web"), &json!("www")));
     assert!(!container.directory().join("root/srv/new").exists());

@@ -24,7 +24,9 @@ def files_of_users(container: ops.Container, place: str) -> None:
     equal(_owner(container, f"{place}/numbered"), WORKER)
     # The user's own group.
     container.push(f"{place}/a/file", "data", user="worker", make_dirs=True)
-    equal(_owner(container, f"{place}/a/file"), WORKER)
+    equal([_owner(container, f"{place}/a/file"), _owner(container, f"{place}/a")], [WORKER, WORKER])
+    container.make_dir(f"{place}/b/directory", user="worker", group="worker", make_parents=True)
+    equal(_owner(container, f"{place}/b"), WORKER)
     container.make_dir(f"{place}/directory", user="worker", group="root")
     equal(_owner(container, f"{place}/directory"), (1234, "worker", 0, "root"))
     with raises(PathError, kind="generic-file-error"):
