@@ -4,22 +4,28 @@ imported later, since its file is not there.
 So every import statement of the charm's own code, and of all that this imports, is done once, wherever it stands; of the
 standard library's own modules those that stay within their package, which they put off as they like. One that fails
 then is one that fails in the hook that comes to it, if any does: it is left to that hook.
+
+An encoding is a module that no statement names. Those that the charm's own code names in texts are imported, too.
 """
 
 from __future__ import annotations
 
 import contextlib
 import dis
+import encodings.aliases
 import importlib
 import importlib.machinery
 import sys
 import types
 from collections.abc import Iterable, Iterator
 
-from .location import PARTS, Building
+from .location import CHARM, PARTS, Building
 
 #: What is imported, how many packages up it is looked for, and the names that are wanted of it, if it says so.
 Statement = tuple[str, int, tuple[str, ...] | None]
+
+#: Where the charm's own modules are.
+OWN = tuple(f"{CHARM}/{part}/" for part in PARTS[:2])
 
 #: What the interpreter itself imports only when it needs it: codecs by name, readers of files
 #: beside modules, and what formats times and exceptions.
@@ -91,7 +97,10 @@ def imported_by(module) -> set[str]:
     if name not in _NOTED:
         # Loaded before notes were taken.
         try:
-            _NOTED[name] = list(statements(module.__loader__.get_code(name)))
+            code = module.__loader__.get_code(name)
+            _NOTED[name] = list(statements(code))
+            if (getattr(module, "__file__", None) or "").startswith(OWN):
+                _NOTED[name] += [(f"encodings.{encoding}", 0, None) for encoding in encodings_in(code)]
         except (AttributeError, ImportError):
             # Compiled into the interpreter, or no module at all.
             return set()
@@ -134,6 +143,27 @@ def statements(code: types.CodeType | None) -> Iterator[Statement]:
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             yield from statements(constant)
+
+
+def encodings_in(constant: object) -> Iterator[str]:
+    """The modules of the encodings that some code names, by any of their names."""
+    if isinstance(constant, types.CodeType):
+        constant = constant.co_consts
+    if isinstance(constant, (tuple, frozenset)):
+        for one in constant:
+            yield from encodings_in(one)
+    elif isinstance(constant, str) and len(constant) <= _LONGEST_ENCODING and constant.isascii():
+        name = encodings.normalize_encoding(constant).lower()
+        module = encodings.aliases.aliases.get(name, name)
+        if module in _ENCODINGS:
+            yield module
+
+
+#: More characters than any encoding's name has.
+_LONGEST_ENCODING = 40
+
+#: The modules of encodings of text.
+_ENCODINGS = {name for name in encodings.aliases.aliases.values() if not name.endswith("_codec")}
 
 
 def named_in(found: Iterable[Statement], package: str) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 import importlib
 import sys
+import types
 
 import pytest
 
@@ -42,6 +43,29 @@ def test_what_a_module_imports_is_noted_when_it_is_loaded_or_read_afterwards(tmp
     assert importlib.machinery.SourceFileLoader.get_code is before
     for name in ("early", "pkg", "pkg.late"):
         del sys.modules[name]
+
+
+def test_encodings_that_code_names_are_found_by_any_of_their_names():
+    source = """
+def f(text, codes=("sjis", "no-encoding")):
+    for code in ("Shift_JIS", "UTF-16", "iso-8859-15"):
+        text.encode(code)
+    return text.encode("koi8-r") in {"latin1", 5}, "zip", b"cp1252", "an ü", "cp1252" * 100
+"""
+    code = compile(source, "source", "exec", optimize=0)
+    assert set(imports.encodings_in(code)) == {"shift_jis", "utf_16", "iso8859_15", "koi8_r", "latin_1"}
+    assert set(imports.encodings_in(None)) == set()
+
+
+def test_of_encodings_those_of_the_charms_own_code_are_done_early(tmp_path):
+    class Loader:
+        def get_code(self, name):
+            return compile("import one\n'a text'.encode('sjis')\n", name, "exec")
+
+    for directory, expected in (("src", {"one", "encodings.shift_jis"}), ("venv", {"one"})):
+        module = types.ModuleType("module")
+        module.__file__, module.__loader__ = f"/charm/{directory}/module.py", Loader()
+        assert imports.imported_by(module) == expected
 
 
 def test_the_modules_of_a_directory_are_found_tests_left_out(tmp_path):
