@@ -12,6 +12,8 @@ fn each_call_of_ops_reaches_a_container_from_within_the_sandbox() -> anyhow::Res
     let root = periapt.path().join("root");
     let users = "root:x:0:0:root:/root:/bin/sh\nworker:x:1234:2345::/srv:/bin/sh\n";
     fs::write(root.join("etc/passwd"), users)?;
+    // Commands run in the home of their user.
+    fs::create_dir(root.join("root"))?;
     fs::write(root.join("etc/group"), "root:x:0:\nworker:x:2345:\n")?;
     periapt.ok(["image", "pack", "root", "--output", "users.tar"])?;
     periapt.deploy("python-pebble", ["--resource", "image=users.tar"])?;
