@@ -42,6 +42,7 @@ const SOURCES: &[(&str, &str)] = sources!["../../../sdk/python/":
     "periapt_ops/stand_ins/pipes.py",
     "periapt_ops/stand_ins/pools.py",
     "periapt_ops/stand_ins/processes.py",
+    "periapt_ops/stand_ins/resolver.py",
     "periapt_ops/stand_ins/sockets.py",
     "periapt_ops/stand_ins/threads.py",
     "periapt_ops/stand_ins/tls.py",

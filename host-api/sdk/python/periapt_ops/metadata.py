@@ -11,7 +11,7 @@ import copy
 import functools
 import os
 
-from .stand_ins import files
+from .stand_ins import files, resolver
 
 #: The files that `ops` reads.
 FILES = ("metadata.yaml", "config.yaml", "actions.yaml")
@@ -30,6 +30,7 @@ def remember(directory: str) -> None:
             known[text] = yaml.safe_load(text)
             if name == FILES[0]:
                 files.know(known[text])
+                resolver.know(known[text])
     yaml.safe_load = _remembering(yaml.safe_load, known)
     try:
         from ops._private import yaml as private

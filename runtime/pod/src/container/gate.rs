@@ -41,7 +41,8 @@ impl Gate {
         Ok(Self { connections, questions })
     }
 
-    /// Returns the content of `/etc/resolv.conf`.
+    /// Returns the content of `/etc/resolv.conf`. Charms in Python read the same
+    /// (`host-api/sdk/python/periapt_ops/stand_ins/resolver.py`).
     pub(super) fn resolv() -> String {
         format!("nameserver {NAME_SERVER}\noptions timeout:5 attempts:2\n")
     }

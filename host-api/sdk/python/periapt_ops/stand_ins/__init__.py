@@ -3,13 +3,14 @@
 None knows `ops`: they stand in for parts of the standard library, so that any version of `ops` runs with them.
 """
 
-from . import files, floats, hashing, headers, hosts, interpreters, locks, network, pipes, pools, processes, threads, tls, users, xz
+from . import files, floats, hashing, headers, hosts, interpreters, locks, network, pipes, pools, processes, resolver, threads, tls, users, xz
 
 
 def install() -> None:
     """Put all of them in place, once, before the charm is imported."""
     users.install()
     files.install()
+    resolver.install()
     floats.install()
     hashing.install()
     locks.install()
