@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ApplicationName, UnitName,
-    container::WorkloadsReport,
+    ApplicationName, ContainerName, UnitName,
+    container::{UnitTraffic, WorkloadsReport},
     journal::{HookCosts, HookOutcome},
 };
 
@@ -110,8 +110,49 @@ pub struct ApplicationUsage {
     pub workloads: BTreeMap<UnitName, WorkloadUsage>,
 }
 
-/// The usage of the workloads of one or more units, as their agents reported it last. Times and bytes count from the time
-/// at which an agent began to run the workloads.
+/// The counts of a unit's workloads, summed up over all reports of its agents. They only grow.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
+pub struct WorkloadCounts {
+    /// The processor time, in milliseconds.
+    pub cpu_ms: u64,
+    /// The number of connections with hosts outside and other units.
+    pub connections: u64,
+    /// The bytes that came in by them.
+    pub received: u64,
+    /// The bytes that went out by them.
+    pub sent: u64,
+}
+
+impl WorkloadCounts {
+    /// Returns true if nothing was counted.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Adds what a report counts beyond the report before it. An agent's counts begin at zero with each of its starts, so a
+    /// report that does not continue the one before is added whole.
+    pub fn count(&mut self, report: &WorkloadsReport, before: Option<&WorkloadsReport>) {
+        let before = before.filter(|before| before.counted_since == report.counted_since);
+        let cpu_before = |name: &ContainerName| before?.containers.get(name)?.usage.map(|usage| usage.cpu_ms);
+        for (name, container) in &report.containers {
+            let cpu_ms = container.usage.map_or(0, |usage| usage.cpu_ms);
+            let more = cpu_ms.saturating_sub(cpu_before(name).unwrap_or(0));
+            self.cpu_ms = self.cpu_ms.saturating_add(more);
+        }
+        let UnitTraffic { connections, received, sent } = report.traffic;
+        let traffic = before.map(|before| before.traffic).unwrap_or_default();
+        let add = |sum: &mut u64, now: u64, before: u64| {
+            *sum = sum.saturating_add(now.saturating_sub(before));
+        };
+        add(&mut self.connections, connections, traffic.connections);
+        add(&mut self.received, received, traffic.received);
+        add(&mut self.sent, sent, traffic.sent);
+    }
+}
+
+/// The usage of the workloads of one or more units, as their agents reported it last. Times, connections and bytes are
+/// sums over all agents that ran the workloads, and over these agents' restarts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct WorkloadUsage {
@@ -139,20 +180,22 @@ impl WorkloadUsage {
         *self == Self::default()
     }
 
-    /// Returns the usage of one unit, each of whose containers may use so much memory.
-    pub fn of(report: &WorkloadsReport, memory_limit: u64) -> Self {
+    /// Returns the usage of one unit by its last report and the sums of all its reports. Each of its containers may use so
+    /// much memory.
+    pub fn of(report: &WorkloadsReport, counts: &WorkloadCounts, memory_limit: u64) -> Self {
         let containers = u64::try_from(report.containers.len()).unwrap_or(u64::MAX);
+        let WorkloadCounts { cpu_ms, connections, received, sent } = *counts;
         let mut usage = Self {
             containers,
             memory_limit: memory_limit.saturating_mul(containers),
-            connections: report.traffic.connections,
-            received: report.traffic.received,
-            sent: report.traffic.sent,
+            cpu_ms,
+            connections,
+            received,
+            sent,
             ..Self::default()
         };
         for used in report.containers.values().filter_map(|container| container.usage) {
             usage.memory = usage.memory.saturating_add(used.memory);
-            usage.cpu_ms = usage.cpu_ms.saturating_add(used.cpu_ms);
             usage.storage = usage.storage.saturating_add(used.storage);
         }
         usage
@@ -175,6 +218,10 @@ impl WorkloadUsage {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        Timestamp,
+        container::{ContainerReport, ContainerState, ContainerUsage, PodState},
+    };
 
     #[test]
     fn runs_add_up_and_memory_is_the_most_of_one() {
@@ -188,6 +235,49 @@ mod tests {
         assert_eq!((usage.hooks, usage.failed, usage.peak_memory), (3, 1, 30));
         assert_eq!((usage.wall_us, usage.host_calls, usage.log_bytes), (21, 9, 15));
         assert_eq!(usage.cpu_us(), 1_500_000);
+    }
+
+    #[test]
+    fn counts_of_workloads_go_on_over_restarts_and_nothing_counts_twice() {
+        let (agent, next) = (Timestamp::UNIX_EPOCH, Timestamp::MAX);
+        let report = |since, cpu: &[(&str, Option<u64>)], sent| {
+            let container = |cpu_ms: Option<u64>| ContainerReport {
+                driver: None,
+                content: None,
+                state: ContainerState::Starting,
+                starts: 1,
+                pod: PodState::default(),
+                usage: cpu_ms.map(|cpu_ms| ContainerUsage { cpu_ms, ..ContainerUsage::default() }),
+            };
+            WorkloadsReport {
+                containers: cpu.iter().map(|(name, cpu)| (name.parse().unwrap(), container(*cpu))).collect(),
+                traffic: UnitTraffic { connections: 1, received: 0, sent },
+                counted_since: Some(since),
+                ..WorkloadsReport::default()
+            }
+        };
+        let mut counts = WorkloadCounts::default();
+        let mut before = None;
+        for (report, cpu_ms, sent) in [
+            (report(agent, &[("web", None)], 5), 0, 5),
+            (report(agent, &[("web", Some(700)), ("db", Some(10))], 8), 710, 8),
+            (report(agent, &[("web", Some(700)), ("db", Some(10))], 8), 710, 8),
+            // A container that is gone takes nothing with it.
+            (report(agent, &[("web", Some(900))], 9), 910, 9),
+            // Another start of the agent, or another agent: its counts begin at zero, and may be larger already.
+            (report(next, &[("web", None)], 0), 910, 9),
+            (report(next, &[("web", Some(950)), ("db", Some(1))], 20), 1_861, 29),
+            // An agent that counts backwards is wrong, and takes nothing back.
+            (report(next, &[("web", Some(0))], 1), 1_861, 29),
+        ] {
+            counts.count(&report, before.as_ref());
+            assert_eq!((counts.cpu_ms, counts.sent), (cpu_ms, sent), "{report:?}");
+            before = Some(report);
+        }
+        assert_eq!((counts.connections, counts.received, counts.is_none()), (2, 0, false));
+        counts.sent = u64::MAX;
+        counts.count(&report(agent, &[], 1), before.as_ref());
+        assert_eq!(counts.sent, u64::MAX);
     }
 
     #[test]

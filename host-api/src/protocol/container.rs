@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{ContainerName, Digest, ResourceName};
+use crate::{ContainerName, Digest, ResourceName, Timestamp};
 
 /// The most bytes of one pod's services and checks, as JSON. A report of a pod is a line of less than 4 KiB.
 pub const MAX_POD_STATE_BYTES: usize = 3 << 10;
@@ -41,6 +41,10 @@ pub struct WorkloadsReport {
     /// The traffic of its workloads since its agent runs them.
     #[serde(default, skip_serializing_if = "UnitTraffic::is_none")]
     pub traffic: UnitTraffic,
+    /// The time at which its agent began to count processor time and traffic from zero. Reports with the same time continue
+    /// each other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted_since: Option<Timestamp>,
 }
 
 /// The connections of a unit's workloads with other units and with hosts outside.
@@ -61,7 +65,7 @@ pub struct UnitTraffic {
 pub struct ContainerUsage {
     /// The bytes of memory, rounded up to mebibytes.
     pub memory: u64,
-    /// The processor time since its agent runs it, over all its starts, in milliseconds.
+    /// The processor time since its agent began to count, over all its starts, in milliseconds.
     pub cpu_ms: u64,
     /// The bytes in the storage that it can write.
     pub storage: u64,

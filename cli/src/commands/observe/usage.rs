@@ -19,7 +19,8 @@ use crate::{
 ///
 /// The counters of a unit's hooks grow for as long as it lives; then its application keeps them, and the model after that.
 /// CPU time of hooks is counted by instructions, so that it is the same on every machine. Workloads are shown as their
-/// agents reported them last, at most five minutes ago; their times and bytes count from their agent's start.
+/// agents reported them last, at most five minutes ago; their times, connections and bytes grow for as long as the unit
+/// lives.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  periapt usage\n  periapt usage wordpress --format json")]
 pub(crate) struct Usage {

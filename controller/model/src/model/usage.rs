@@ -20,8 +20,8 @@ pub fn model_usage(state: &ModelState) -> ModelUsage {
             used.total.add(&unit.usage);
             used.units.insert(unit.name.clone(), unit.usage);
             let Some(reported) = state.workloads_of(&unit.name) else { continue };
-            let workloads = WorkloadUsage::of(&reported.report, limit);
-            if workloads.containers > 0 {
+            let workloads = WorkloadUsage::of(&reported.report, &reported.counts, limit);
+            if !workloads.is_none() {
                 model.workloads.add(&workloads);
                 used.workloads.insert(unit.name.clone(), workloads);
             }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use periapt_host_api::{
-    ApplicationName, Digest, ErrorCode, Level, Refusal, UnitName,
+    ApplicationName, Digest, ErrorCode, Level, Refusal, Timestamp, UnitName,
     access::ModelAccess,
     agent::RunnerCommand,
     budget::{BudgetKey, BudgetSettings},
@@ -210,7 +210,7 @@ fn limits_are_refused_until_the_programs_of_all_controllers_know_them() {
 }
 
 #[test]
-fn the_usage_of_workloads_is_what_agents_reported_last() {
+fn the_usage_of_workloads_is_what_agents_reported_last_and_the_sum_of_what_they_counted() {
     let mut world = World::new();
     let charm: Digest = world.upload(CHARM);
     world.deploy(charm, "web", 1);
@@ -230,11 +230,15 @@ fn the_usage_of_workloads_is_what_agents_reported_last() {
     let containers =
         [("web".parse().unwrap(), container(Some(used))), ("db".parse().unwrap(), container(None))];
     let traffic = UnitTraffic { connections: 1, received: 2, sent: 3 };
-    let report = Box::new(WorkloadsReport { containers: containers.into(), traffic, taken_ports: vec![] });
-    let unit = "web/0".parse().unwrap();
-    world.runner_call("a1", RunnerCommand::Workloads { unit, incarnation, report }).unwrap();
+    let containers = containers.into();
+    let report = Box::new(WorkloadsReport { containers, traffic, ..WorkloadsReport::default() });
+    let tell = |world: &mut World, report| {
+        let unit = "web/0".parse().unwrap();
+        world.runner_call("a1", RunnerCommand::Workloads { unit, incarnation, report }).unwrap();
+    };
+    tell(&mut world, report.clone());
     let usage = model_usage(world.state());
-    let expected = WorkloadUsage {
+    let mut expected = WorkloadUsage {
         containers: 2,
         memory_limit: 128 << 20,
         memory: 5 << 20,
@@ -247,4 +251,19 @@ fn the_usage_of_workloads_is_what_agents_reported_last() {
     assert_eq!(usage.workloads, expected);
     let (web, unit): (ApplicationName, UnitName) = ("web".parse().unwrap(), "web/0".parse().unwrap());
     assert_eq!(usage.applications[&web].workloads[&unit], expected);
+
+    // The agent starts again, and counts from zero.
+    let next = WorkloadsReport { counted_since: Some(Timestamp::UNIX_EPOCH), ..*report };
+    tell(&mut world, Box::new(next));
+    (expected.cpu_ms, expected.connections, expected.received, expected.sent) = (1_400, 2, 4, 6);
+    assert_eq!(model_usage(world.state()).applications[&web].workloads[&unit], expected);
+    // What was counted stays, whatever the unit has no more.
+    tell(&mut world, Box::default());
+    let left =
+        WorkloadUsage { cpu_ms: 1_400, connections: 2, received: 4, sent: 6, ..WorkloadUsage::default() };
+    assert_eq!(model_usage(world.state()).workloads, left);
+    let unit = "web/0".parse().unwrap();
+    world.run(Command::RemoveUnit { unit, force: None, storage: Default::default() }).unwrap();
+    world.terminate("web/0").unwrap();
+    assert!(model_usage(world.state()).workloads.is_none());
 }

@@ -13,7 +13,7 @@ use futures_util::StreamExt as _;
 use parking_lot::Mutex;
 use periapt_hook::WorkloadTarget;
 use periapt_host_api::{
-    ApplicationName, ContainerName, ModelUuid, UnitName,
+    ApplicationName, ContainerName, ModelUuid, Timestamp, UnitName,
     charm::MAX_CONTAINERS,
     pod::{DialOrder, PodStream},
     view::{FrameLine, ViewEntity},
@@ -152,7 +152,7 @@ impl Pods {
                 model,
                 listening: Arc::default(),
                 reasons: Arc::default(),
-                states: Arc::default(),
+                states: Arc::new(WorkloadStates::new(Timestamp::now())),
                 traffic: ModelTraffic::default(),
                 dials,
             },

@@ -11,7 +11,7 @@ use crate::{
     transaction::{Transaction, json_size},
 };
 
-/// Keeps the state of a unit's workloads, instead of the one before.
+/// Keeps the state of a unit's workloads, instead of the one before, and adds up what it counts.
 pub(crate) fn report(
     tx: &mut Transaction<'_>,
     agent: &AgentName,
@@ -27,7 +27,9 @@ pub(crate) fn report(
         return Err(Refusal::bad_request(text).about(format!("unit {name}")));
     }
     let before = tx.state.workloads_of(name);
-    if *report == WorkloadsReport::default() {
+    let mut counts = before.map(|before| before.counts).unwrap_or_default();
+    counts.count(report, before.map(|before| &before.report));
+    if *report == WorkloadsReport::default() && counts.is_none() {
         if before.is_some() {
             tx.delete(ModelKey::Workloads(name.clone()));
         }
@@ -37,6 +39,6 @@ pub(crate) fn report(
         return Ok(());
     }
     let (unit, at) = (name.clone(), tx.now());
-    tx.put(ReportedWorkloads { unit, agent: agent.clone(), at, report: report.clone() });
+    tx.put(ReportedWorkloads { unit, agent: agent.clone(), at, report: report.clone(), counts });
     Ok(())
 }

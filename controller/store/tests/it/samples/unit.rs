@@ -18,6 +18,7 @@ use periapt_host_api::{
     secret::{SecretId, SecretRevision},
     state::StateKey,
     status::{AgentStatus, Life, StatusInfo, WorkloadStatus},
+    usage::WorkloadCounts,
 };
 use periapt_model::entity::{
     CommitMark, PendingEvents, ReportedWorkloads, StateEntry, StatusRefreshes, Unit,
@@ -292,7 +293,9 @@ pub(crate) fn workloads() -> Named<ReportedWorkloads> {
             containers,
             taken_ports: vec![TakenPort { port: 80, address: "10.0.0.1".into(), reason: awkward_text() }],
             traffic: UnitTraffic { connections: 8, received: 9, sent: 10 },
+            counted_since: Some(time(30)),
         },
+        counts: WorkloadCounts { cpu_ms: 1_200, connections: 16, received: 18, sent: 20 },
     };
     let one = |state| of([(parse("web"), container(ReportedDriver::Wasm, state))].into());
     let mut samples: Named<ReportedWorkloads> =

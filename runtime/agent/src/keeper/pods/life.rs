@@ -150,6 +150,7 @@ async fn serve(
     ends: &CancellationToken,
 ) -> Option<String> {
     let PodBoard { listening, states, traffic, dials, .. } = board;
+    let origin = process.origin();
     let ready = tokio::select! {
         () = ends.cancelled() => {
             process.end().await;
@@ -186,7 +187,7 @@ async fn serve(
     let id = process.id();
     let mut sampled = std::pin::pin!(async {
         if let Some(id) = id {
-            usage::sample(pod, id, room, (states.as_ref(), traffic)).await;
+            usage::sample(pod, (id, origin), room, (states.as_ref(), traffic)).await;
         }
         std::future::pending::<()>().await;
     });

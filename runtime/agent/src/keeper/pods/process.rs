@@ -66,6 +66,15 @@ pub(crate) struct PodProcess {
     files: Option<Temporary>,
 }
 
+/// The start of a pod's process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PodOrigin {
+    /// This keeper started it.
+    Started,
+    /// An earlier keeper started it, and this one took it over.
+    TakenOver,
+}
+
 /// A report of a pod, with what came beside it.
 #[derive(Debug)]
 pub(crate) enum PodEvent {
@@ -156,6 +165,14 @@ impl PodProcess {
         // The earlier keeper has set it, but for a socket that came without its pod.
         socket.set_nonblocking(true)?;
         Self::new(process, socket, Some(place), files)
+    }
+
+    /// Returns who started it. It is known until the first report is read.
+    pub(super) fn origin(&self) -> PodOrigin {
+        match self.taken {
+            Some(_) => PodOrigin::TakenOver,
+            None => PodOrigin::Started,
+        }
     }
 
     /// Returns the directory of the pod's files.

@@ -8,7 +8,7 @@ use std::{
 
 use parking_lot::Mutex;
 use periapt_host_api::{
-    Digest, UnitName,
+    Digest, Timestamp, UnitName,
     container::{
         ContainerReport, ContainerState, ContainerUsage, MAX_TAKEN_PORTS, PodState, ReportedDriver,
         TakenPort, UnitTraffic, WorkloadsReport,
@@ -35,6 +35,8 @@ const CALL_UNITS: usize = 32;
 /// The states of the workloads of one model. What changes is told once; changes that follow each other are told together.
 #[derive(Debug, Default)]
 pub(crate) struct WorkloadStates {
+    /// The time since which processor time and traffic are counted.
+    since: Timestamp,
     states: Mutex<States>,
     changed: Notify,
 }
@@ -66,6 +68,11 @@ pub(super) struct DueStates {
 }
 
 impl WorkloadStates {
+    /// Creates the states of workloads whose processor time and traffic are counted since this time.
+    pub(super) fn new(since: Timestamp) -> Self {
+        Self { since, ..Self::default() }
+    }
+
     /// Adds a container that is being started, or replaces one.
     pub(super) fn start(&self, pod: &PodId, driver: Option<ReportedDriver>, content: Option<Digest>) {
         let (state, pod_state) = (ContainerState::Starting, PodState::default());
@@ -73,6 +80,7 @@ impl WorkloadStates {
         self.change(&pod.0, |report| {
             new.usage = report.containers.get(&pod.1).and_then(|before| before.usage);
             report.containers.insert(pod.1.clone(), new);
+            report.counted_since = Some(self.since);
         });
     }
 
@@ -123,6 +131,7 @@ impl WorkloadStates {
             report.containers.remove(&pod.1);
             if report.containers.is_empty() {
                 report.traffic = UnitTraffic::default();
+                report.counted_since = None;
             }
         });
     }
@@ -303,7 +312,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_a_container_uses_is_told_with_its_unit_and_goes_on_over_its_starts() {
-        let states = WorkloadStates::default();
+        let states = WorkloadStates::new(Timestamp::MAX);
         let (one, now) = (pod("app/0"), Instant::now());
         states.uses(&one, ContainerUsage::default(), UnitTraffic { sent: 1, ..UnitTraffic::default() });
         assert_eq!(tell(&states, now), 0, "nobody knows of it");
@@ -313,6 +322,7 @@ mod tests {
         states.uses(&one, usage, traffic);
         let due = states.take_due(now).units.remove(0).1;
         assert_eq!((due.containers[&one.1].usage, due.traffic), (Some(usage), traffic));
+        assert_eq!(due.counted_since, Some(Timestamp::MAX));
         states.told(&one.0, due);
         states.uses(&one, usage, traffic);
         assert_eq!(tell(&states, now), 0, "it is no news");

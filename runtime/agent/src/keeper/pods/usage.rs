@@ -6,7 +6,7 @@ use periapt_helper::PodUsage;
 use periapt_host_api::container::ContainerUsage;
 use tokio::{task::spawn_blocking, time::sleep};
 
-use super::{ModelTraffic, PodId, WorkloadStates, room::StorageRoom};
+use super::{ModelTraffic, PodId, WorkloadStates, process::PodOrigin, room::StorageRoom};
 
 /// The time from a pod's start to its first sample. The pauses double from then on: an operator sees a new workload soon,
 /// and one that runs for long costs the controller twelve reports an hour.
@@ -24,20 +24,28 @@ const CPU_STEP_MS: u64 = 100;
 /// Samples what a pod uses, for ever.
 pub(super) async fn sample(
     pod: &PodId,
-    process: u32,
+    (process, origin): (u32, PodOrigin),
     room: &StorageRoom,
     (states, traffic): (&WorkloadStates, &ModelTraffic),
 ) {
+    let read = || spawn_blocking(move || PodUsage::of_pod(process));
     // Earlier processes of the container have used some, too.
     let before = states.used(pod).map_or(0, |usage| usage.cpu_ms);
+    // The keeper that started it has reported what it used until now.
+    let used_before = match origin {
+        PodOrigin::Started => 0,
+        PodOrigin::TakenOver => {
+            let Ok(used) = read().await else { return };
+            used.cpu_us
+        }
+    };
     let mut pause = FIRST;
     loop {
         sleep(pause).await;
         pause = LONGEST.min(pause.saturating_mul(2));
-        let Ok(PodUsage { memory, cpu_us }) = spawn_blocking(move || PodUsage::of_pod(process)).await else {
-            return;
-        };
+        let Ok(PodUsage { memory, cpu_us }) = read().await else { return };
         let storage = room.used().await;
+        let cpu_us = cpu_us.saturating_sub(used_before);
         let usage = ContainerUsage {
             memory: memory.next_multiple_of(MEMORY_STEP),
             cpu_ms: before.saturating_add(cpu_us / 1_000 / CPU_STEP_MS * CPU_STEP_MS),
