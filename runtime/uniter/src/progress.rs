@@ -8,4 +8,4 @@ mod follow;
 pub(crate) use deploy::put_failed_deploy_aside;
 pub use deploy::{deploy_failed, deployed};
 pub(crate) use failed::{cut_short, fail};
-pub(crate) use follow::{commit, drop_moot, restated, skipped};
+pub(crate) use follow::{commit, drop_moot, queued, restated, skipped};

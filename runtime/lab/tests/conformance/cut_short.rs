@@ -59,6 +59,17 @@ fn y11_a_hook_cut_short_beside_workloads_runs_again_and_was_no_failure() {
 }
 
 #[test]
+fn y11_it_runs_again_though_what_it_was_about_is_as_it_was_before() {
+    let mut lab = listening();
+    lab.configure("a", &[("colour", "blue")]).unwrap();
+    assert!(lab.start_hook("a/0").unwrap());
+    lab.configure("a", &[("colour", "red")]).unwrap();
+    lab.crash_runner("host").unwrap();
+    lab.run_until_idle().unwrap();
+    assert_eq!(attempts(&lab), [(HookRunState::Lost, 1), (HookRunState::Committed, 2)]);
+}
+
+#[test]
 fn y11_a_hook_that_began_before_any_workload_listened_runs_again_whatever_its_application_says() {
     let mut lab = lab();
     lab.deploy("a", &charm(SERVED), 1).unwrap();

@@ -139,6 +139,13 @@ pub(crate) fn restated(record: &UnitRecord, event: &Event) -> Progress {
     progress
 }
 
+/// Returns the step before a hook that runs again.
+pub(crate) fn queued(record: &UnitRecord, event: &Event) -> Progress {
+    let mut progress = Progress::after(record);
+    queue(&mut progress.record, event.clone());
+    progress
+}
+
 fn queue(record: &mut UnitRecord, event: Event) {
     record.operation = Operation::Hook { event, step: HookStep::Queued };
 }

@@ -37,25 +37,29 @@ pub(super) fn failed_hook(input: &ResolveInput<'_>, now: Timestamp) -> Option<De
     })
 }
 
-/// Puts the unit in error if its last hook was cut short beside workloads and the application does not want such a hook
-/// to run again by itself. No other hook runs before: it would hide that this one was cut short.
+/// Handles a hook that was cut short beside workloads: it runs again, whether its reason is still there or not, because it
+/// may have changed them; or it puts the unit in error, if the application wants that. No other hook runs before: it would
+/// hide that this one was cut short.
 pub(super) fn cut_short(input: &ResolveInput<'_>, now: Timestamp) -> Option<Decision> {
     let record = input.record();
-    let begun = record.begun.as_ref().filter(|begun| begun.beside_workloads)?;
+    let event = &record.begun.as_ref().filter(|begun| begun.beside_workloads)?.event;
     let runs_hooks = input.alive() || record.installed;
-    if input.application.workload_crash == WorkloadCrash::Retry || !runs_hooks {
+    if !runs_hooks || has_lost_its_meaning(input, event) {
         return None;
     }
-    let is_latest = match &record.operation {
-        Operation::Continue => true,
-        Operation::Hook { event, .. } => begun.event.is_attempt_of(event),
-        Operation::DeployFailed { .. } => false,
-    };
-    // Otherwise the application wanted the hook to run again when the unit came back, and the unit has gone on since.
-    if !is_latest || has_lost_its_meaning(input, &begun.event) {
-        return None;
+    let crash = input.application.workload_crash;
+    let commit = |progress| Some(Decision::Commit(Box::new(progress)));
+    match &record.operation {
+        Operation::Continue if crash == WorkloadCrash::Retry => commit(progress::queued(record, event)),
+        // It runs again by itself.
+        Operation::Hook { .. } if crash == WorkloadCrash::Retry => None,
+        Operation::Continue => commit(progress::cut_short(&input.unit.name, record, event, now)),
+        Operation::Hook { event: latest, .. } if event.is_attempt_of(latest) => {
+            commit(progress::cut_short(&input.unit.name, record, event, now))
+        }
+        // The application wanted the hook to run again when the unit came back, and the unit has gone on since.
+        Operation::Hook { .. } | Operation::DeployFailed { .. } => None,
     }
-    Some(Decision::Commit(Box::new(progress::cut_short(&input.unit.name, record, &begun.event, now))))
 }
 
 /// Returns true if a failed hook is not to run any more: an operator cancelled its event or removed its relation by
@@ -66,8 +70,7 @@ fn has_lost_its_meaning(input: &ResolveInput<'_>, event: &Event) -> bool {
 
 /// Clears the flag before the hook runs, so that it serves this failure only (U-27), and resets the back-off (C11).
 fn run_again(input: &ResolveInput<'_>, event: &Event) -> Decision {
-    let mut progress = Progress::after(input.record());
-    progress.record.operation = Operation::Hook { event: event.clone(), step: HookStep::Queued };
+    let mut progress = progress::queued(input.record(), event);
     progress.transitions.clear_resolved = true;
     Decision::Commit(Box::new(progress))
 }
