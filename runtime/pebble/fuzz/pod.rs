@@ -8,8 +8,9 @@ use std::{
 use jiff::Timestamp;
 use periapt_host_api::container::PodState;
 use periapt_pebble::{
-    CheckLevel, Exit, GoDuration, NoticesQuery, PodAnswer, PodCaller, PodInput, PodOutput, PodRefusal,
-    PodRequest, PodSettings, PodTime, ProbeId, ProcessId, RequestId, Signal, Supervisor, WebsocketName,
+    CheckLevel, Exit, GoDuration, LogPushId, LogPushResult, NoticesQuery, PodAnswer, PodCaller, PodInput,
+    PodOutput, PodRefusal, PodRequest, PodSettings, PodTime, ProbeId, ProcessId, RequestId, Signal,
+    Supervisor, WebsocketName,
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -49,6 +50,7 @@ struct Pod {
     /// The words for which the next process cannot be started.
     failure: Option<String>,
     probes: VecDeque<ProbeId>,
+    pushes: VecDeque<LogPushId>,
     shutdowns: usize,
     wakes: usize,
 }
@@ -68,6 +70,7 @@ pub(crate) fn requests(bytes: &[u8]) -> bool {
         running: BTreeSet::new(),
         failure: None,
         probes: VecDeque::new(),
+        pushes: VecDeque::new(),
         shutdowns: 0,
         wakes: 0,
     };
@@ -88,6 +91,9 @@ pub(crate) fn requests(bytes: &[u8]) -> bool {
     // The driver kills what does not end.
     for process in std::mem::take(&mut pod.running) {
         pod.input(PodInput::Exited(process, killed()));
+    }
+    while let Some(push) = pod.pushes.pop_front() {
+        pod.input(PodInput::Pushed(push, LogPushResult::Taken));
     }
     assert_eq!((pod.shutdowns, pod.running.len()), (1, 0), "the pod has not ended");
     is_started
@@ -127,6 +133,16 @@ impl Pod {
                 if let Some(probe) = self.probes.pop_front() {
                     let result = if rest.is_empty() { Ok(()) } else { Err(rest.to_owned()) };
                     self.input(PodInput::Probed(probe, result));
+                }
+            }
+            "pushed" => {
+                if let Some(push) = self.pushes.pop_front() {
+                    let result = match first {
+                        "" => LogPushResult::Taken,
+                        "again" => LogPushResult::Failed(more.to_owned()),
+                        _ => LogPushResult::Refused(rest.to_owned()),
+                    };
+                    self.input(PodInput::Pushed(push, result));
                 }
             }
             "gone" => {
@@ -179,11 +195,19 @@ impl Pod {
                         }
                     }
                     PodOutput::Probe(probe, ..) => self.probes.push_back(probe),
+                    PodOutput::Push(push, lines) => {
+                        assert!(
+                            lines.streams.iter().any(|stream| !stream.lines.is_empty()),
+                            "a push of nothing"
+                        );
+                        self.pushes.push_back(push);
+                    }
                     PodOutput::Shutdown(_) => self.shutdowns += 1,
                     PodOutput::Signal(..)
                     | PodOutput::Abandon(_)
                     | PodOutput::Forget(_)
                     | PodOutput::ServiceEnded(..)
+                    | PodOutput::LogTarget(..)
                     | PodOutput::Notice(_) => {}
                 }
             }
@@ -234,6 +258,8 @@ impl Pod {
         assert!(self.asked.len() <= limits.waiters, "{} requests wait", self.asked.len());
         let most = limits.services + limits.checks + limits.execs;
         assert!(self.running.len() <= most, "{} processes run", self.running.len());
+        let most = limits.log_targets;
+        assert!(self.pushes.len() <= most, "{} pushes are on their way", self.pushes.len());
         let wake = self.supervisor.next_wake();
         assert!(wake.is_none_or(|at| at < LATEST), "{wake:?} is too late for a clock");
     }

@@ -6,7 +6,8 @@ use std::{collections::BTreeMap, time::Duration};
 use jiff::SignedDuration;
 use periapt_host_api::Timestamp;
 use periapt_pebble::{
-    Exit, PodAnswer, PodInput, PodOutput, PodRefusal, Probe, ProcessId, RequestId, Signal, Spawn, Supervisor,
+    Exit, LogPushResult, PodAnswer, PodInput, PodOutput, PodRefusal, Probe, ProcessId, RequestId, Signal,
+    Spawn, Supervisor,
 };
 
 use crate::{clock::Clock, random::RandomNumbers};
@@ -181,10 +182,12 @@ impl Core {
                 let answer = world.scenario.answer(&question, world.random)?;
                 Some(PodInput::Probed(probe, answer))
             }
+            PodOutput::Push(push, _) => Some(PodInput::Pushed(push, LogPushResult::Taken)),
             // The websockets of commands are no part of a core, and no operator reads a log here.
             PodOutput::Abandon(_)
             | PodOutput::Forget(_)
             | PodOutput::ServiceEnded(..)
+            | PodOutput::LogTarget(..)
             | PodOutput::Notice(_)
             | PodOutput::Shutdown(_) => None,
         }

@@ -40,7 +40,7 @@ const TOLD_PAUSE: Duration = Duration::from_secs(60);
 pub(super) const END_TIME: Duration = Duration::from_secs(3);
 
 /// A log target of the plan.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Forward {
     config: LogTarget,
     /// The form and the place of pushes, or the reason in words why there are none.
@@ -60,7 +60,7 @@ pub(super) struct Forward {
 }
 
 /// The state of pushes to a target.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum State {
     /// No line waits.
     Idle,
@@ -71,7 +71,7 @@ enum State {
 }
 
 /// A push that has not ended.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Pushing {
     push: LogPushId,
     lines: usize,

@@ -42,7 +42,7 @@ fn each_seed_of_layers_is_taken_or_refused() {
 fn each_seed_of_requests_is_answered() {
     let started = REQUESTS.iter().filter(|(_, text)| target::pod::requests(text.as_bytes()));
     let started: Vec<&str> = started.map(|(name, _)| name.as_str()).collect();
-    for name in ["services.txt", "checks.txt", "exec.txt"] {
+    for name in ["services.txt", "checks.txt", "exec.txt", "log-targets.txt"] {
         assert!(started.contains(&name), "{started:?}");
     }
 }

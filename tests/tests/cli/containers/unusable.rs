@@ -49,16 +49,21 @@ fn with_manifest(part: &str, value: Value) -> anyhow::Result<LayoutFiles> {
     Ok(made.files_with(&manifest))
 }
 
+/// Returns a part of an image's configuration.
+fn configured<'a>(image: &'a mut CraftedImage, part: &str) -> anyhow::Result<&'a mut Value> {
+    image.configuration.pointer_mut(part).with_context(|| part.to_owned())
+}
+
 /// Returns the files of images, each with its name and the error after the name of its file.
 fn unusable() -> anyhow::Result<Vec<(&'static str, LayoutFiles, String)>> {
     let own = format!("linux/{}", own_architecture());
     let (made, most) = (usable(), ImageLimits::default().layer);
     let (layer, config) = (only_layer(&made)?, configuration(&made));
     let mut foreign = usable();
-    foreign.configuration["architecture"] = json!("riscv64");
+    *configured(&mut foreign, "/architecture")? = json!("riscv64");
     let mut other = usable();
     let zeros = "0".repeat(64);
-    other.configuration["rootfs"]["diff_ids"] = json!([format!("sha256:{zeros}")]);
+    *configured(&mut other, "/rootfs/diff_ids")? = json!([format!("sha256:{zeros}")]);
     let mut bad_layer = made.files();
     let layer_has = damaged(&mut bad_layer, layer)?;
     let mut bad_config = made.files();

@@ -8,12 +8,10 @@ use periapt_host_api::{
     journal::HookOutcome,
     record::{HookStep, Operation},
 };
+use periapt_uniter::WorkloadsTold;
 
 use super::stage::{CommitDelivery, RunnerAction, Stage, add_unit_beside, charm, charm_with, hooks, is_idle};
-use crate::{
-    protocol::{ToRunner, WorkloadsTold},
-    runner::RunnerError,
-};
+use crate::{protocol::ToRunner, runner::RunnerError};
 
 const START_UP: [&str; 4] = ["install", "leader-settings-changed", "config-changed", "start"];
 
