@@ -11,7 +11,7 @@ use periapt_host_api::{
     view::Frame,
 };
 use periapt_tests::{JoinedAgent, MemoryUse};
-use tokio::task::JoinSet;
+use tokio::{sync::watch, task::JoinSet};
 
 use crate::{
     commits::sent,
@@ -68,14 +68,16 @@ impl Watchers {
         site.settled().await?;
         tokio::time::sleep(GIVEN_BACK).await;
         let before = held(site, follower)?;
-        let mut watches = Vec::new();
+        let (mut watches, mut readers) = (Vec::new(), JoinSet::new());
         for model in &models {
             let ModelSelector::Uuid(uuid) = model else { anyhow::bail!("a model without an identity") };
             let mut of_model = Vec::new();
             for agent in &agents {
-                let mut watch = agent.client.watch(&agent.name, uuid, None).await?;
-                changed(&mut watch).await?;
-                of_model.push(watch);
+                let frames = agent.client.watch(&agent.name, uuid, None).await?;
+                let (sender, mut of_agent) = watch::channel(0);
+                readers.spawn(read(frames, sender));
+                next(&mut of_agent).await?;
+                of_model.push(of_agent);
             }
             watches.push(of_model);
         }
@@ -83,15 +85,12 @@ impl Watchers {
         let count = AGENTS * MODELS;
         let each = held(site, follower)?.saturating_sub(before) as f64 / count as f64;
         let (mut told, client) = (Times::default(), site.client(follower)?);
-        for (model, of_model) in models.iter().zip(watches).step_by(MODELS / CHANGED) {
+        for (model, mut of_model) in models.iter().zip(watches).step_by(MODELS / CHANGED) {
+            of_model.iter_mut().for_each(watch::Receiver::mark_unchanged);
             let revision = sent(&operator, model, 0).await?;
             let began = std::time::Instant::now();
-            let mut waiting = JoinSet::new();
-            for mut watch in of_model {
-                waiting.spawn(async move { changed(&mut watch).await });
-            }
-            while let Some(ended) = waiting.join_next().await {
-                ended.context("a watcher panicked")??;
+            for of_agent in &mut of_model {
+                next(of_agent).await?;
             }
             told.push(began.elapsed());
             applied(&client, revision).await?;
@@ -100,14 +99,20 @@ impl Watchers {
     }
 }
 
-/// Waits for the next frame that is no heartbeat.
-async fn changed(watch: &mut NdJson<Frame>) -> anyhow::Result<()> {
-    loop {
-        let frame = tokio::time::timeout(FRAME_WITHIN, watch.next()).await.context("no frame")?;
-        if has_content(&frame.context("the watch ended")??) {
-            return Ok(());
+/// Reads a watch to its end, and counts the frames that are no heartbeats. What nobody reads would take the window of the
+/// connection, which an agent's watches share.
+async fn read(mut frames: NdJson<Frame>, told: watch::Sender<u64>) {
+    while let Some(Ok(frame)) = frames.next().await {
+        if has_content(&frame) {
+            told.send_modify(|count| *count += 1);
         }
     }
+}
+
+/// Waits for the next frame of a watch that is no heartbeat.
+async fn next(told: &mut watch::Receiver<u64>) -> anyhow::Result<()> {
+    let next = tokio::time::timeout(FRAME_WITHIN, told.changed()).await;
+    next.context("no frame")?.context("the watch ended")
 }
 
 /// Returns false for a heartbeat.
