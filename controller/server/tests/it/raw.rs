@@ -1,10 +1,10 @@
 //! HTTP/1.1 as `curl` sends it: requests that the client crate cannot send.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::TcpStream,
+    net::{TcpSocket, TcpStream},
 };
 
 #[derive(Debug)]
@@ -36,7 +36,22 @@ pub(crate) async fn request(
     headers: &[(&str, &str)],
     body: &str,
 ) -> Response {
-    let mut stream = sent(address, line, headers, body).await;
+    whole(sent(TcpStream::connect(address).await.unwrap(), address, line, headers, body).await).await
+}
+
+/// Sends a request without a body from an address of the host's own.
+pub(crate) async fn request_from(
+    from: Ipv4Addr,
+    address: SocketAddr,
+    line: &str,
+    headers: &[(&str, &str)],
+) -> Response {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind((from, 0).into()).unwrap();
+    whole(sent(socket.connect(address).await.unwrap(), address, line, headers, "").await).await
+}
+
+async fn whole(mut stream: TcpStream) -> Response {
     let mut bytes = Vec::new();
     stream.read_to_end(&mut bytes).await.unwrap();
     let end = bytes.windows(4).position(|window| window == b"\r\n\r\n").unwrap();
@@ -52,7 +67,7 @@ pub(crate) async fn answered(
     headers: &[(&str, &str)],
     body: &str,
 ) -> Response {
-    let mut stream = sent(address, line, headers, body).await;
+    let mut stream = sent(TcpStream::connect(address).await.unwrap(), address, line, headers, body).await;
     let mut bytes = Vec::new();
     let end = loop {
         if let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
@@ -68,7 +83,13 @@ pub(crate) async fn answered(
     Response { status, head, body: bytes[end + 4..].to_vec() }
 }
 
-async fn sent(address: SocketAddr, line: &str, headers: &[(&str, &str)], body: &str) -> TcpStream {
+async fn sent(
+    mut stream: TcpStream,
+    address: SocketAddr,
+    line: &str,
+    headers: &[(&str, &str)],
+    body: &str,
+) -> TcpStream {
     let mut text = format!("{line} HTTP/1.1\r\nconnection: close\r\ncontent-length: {}\r\n", body.len());
     if !headers.iter().any(|(name, _)| *name == "host") {
         text.push_str(&format!("host: {address}\r\n"));
@@ -77,7 +98,6 @@ async fn sent(address: SocketAddr, line: &str, headers: &[(&str, &str)], body: &
         text.push_str(&format!("{name}: {value}\r\n"));
     }
     text.push_str(&format!("\r\n{body}"));
-    let mut stream = TcpStream::connect(address).await.unwrap();
     stream.write_all(text.as_bytes()).await.unwrap();
     stream
 }
