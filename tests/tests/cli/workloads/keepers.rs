@@ -130,7 +130,7 @@ fn a_pod_that_nobody_holds_has_ended_before_the_next_one_begins() -> anyhow::Res
         "override": "replace",
         "command": "sh -c \"trap '' TERM; sleep 1000\"",
         "startup": "enabled",
-        "kill-delay": "20s",
+        "kill-delay": "8s",
     });
     let layer = json!({"services": {"slow": slow}}).to_string();
     let add = json!({"action": "add", "combine": true, "label": "slow", "format": "yaml", "layer": layer});
