@@ -178,6 +178,7 @@ mod tests {
         let arguments = &recorder.finish().calls[0].arguments;
         assert!(arguments.starts_with(r#"{"digest":""#) && arguments.len() < 100, "{arguments}");
     }
+
     #[test]
     fn bytes_of_streams_count_once_calls_are_not_recorded_any_more() {
         let mut recorder = Recorder::new(1_000);
