@@ -14,13 +14,15 @@ use periapt_host_api::{
     pod::DialOrder,
 };
 use tokio::{
-    net::TcpStream,
     sync::{OwnedSemaphorePermit, Semaphore},
     task::spawn_blocking,
     time::timeout,
 };
 
-use super::places::{Place, Places};
+use super::{
+    places::{Place, Places},
+    relay::ResetOnDrop,
+};
 use crate::options::EgressOptions;
 
 mod controllers;
@@ -73,7 +75,7 @@ pub(crate) struct EgressCall<'a> {
 
 /// A connection to a host outside.
 pub(crate) struct OpenedEgress {
-    pub(crate) stream: TcpStream,
+    pub(crate) stream: ResetOnDrop,
     /// The destination as it was granted.
     pub(crate) granted: GrantedEgress,
     _places: (Place<ModelUuid>, OwnedSemaphorePermit),
@@ -171,6 +173,7 @@ impl EgressHost {
             match timeout(CONNECTS_WITHIN, self.way.connect(SocketAddr::new(address, *port))).await {
                 Ok(Ok(stream)) => {
                     let granted = GrantedEgress { bars, name: name.map(str::to_owned), address, port: *port };
+                    let stream = ResetOnDrop::new(stream);
                     return Ok(OpenedEgress { stream, granted, _places: (of_model, place) });
                 }
                 Ok(Err(error)) => failed = EgressFailure::Unreachable(error.to_string()),

@@ -8,6 +8,7 @@ use std::{
 
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, split},
+    net::TcpStream,
     time::{Instant, sleep_until, timeout},
 };
 
@@ -46,6 +47,38 @@ impl LastByte {
                 return;
             }
             sleep_until(ends).await;
+        }
+    }
+}
+
+/// A TCP connection that is reset when it is dropped, as with the task that serves it: its peer must not take for whole
+/// what was cut off. One that has ended in order is closed in order.
+#[derive(Debug)]
+pub(crate) struct ResetOnDrop {
+    stream: TcpStream,
+    in_order: bool,
+}
+
+impl ResetOnDrop {
+    pub(crate) fn new(stream: TcpStream) -> Self {
+        Self { stream, in_order: false }
+    }
+
+    pub(crate) fn stream(&mut self) -> &mut TcpStream {
+        &mut self.stream
+    }
+
+    /// Records that both directions have ended.
+    pub(crate) fn ended_in_order(&mut self) {
+        self.in_order = true;
+    }
+}
+
+impl Drop for ResetOnDrop {
+    fn drop(&mut self) {
+        if !self.in_order {
+            // An error means that the peer has reset it.
+            let _ = self.stream.set_zero_linger();
         }
     }
 }

@@ -36,9 +36,9 @@ async fn a_granted_name_leads_to_the_address_that_was_judged() {
         &["169.254.169.254", "198.51.100.1", "10.0.0.5", "203.0.113.200", "203.0.113.7"],
     );
     let host = way.host(options(EgressReach::Granted), &["198.51.100.2:17070"]);
-    let opened = open(&host, "*.example.com:443", "API.example.com.:443").await.unwrap();
+    let mut opened = open(&host, "*.example.com:443", "API.example.com.:443").await.unwrap();
     let (_stream, from) = server.accept().await.unwrap();
-    assert_eq!(opened.stream.local_addr().unwrap(), from);
+    assert_eq!(opened.stream.stream().local_addr().unwrap(), from);
     // Each other answer for the name was judged, and refused.
     assert_eq!(*way.connected.lock(), ["203.0.113.7:443".parse::<SocketAddr>().unwrap()]);
     assert!(opened.granted.is_admitted(&"*.example.com".parse().unwrap()));

@@ -11,20 +11,21 @@ use tokio::{
 
 use super::UnitWay;
 use crate::{
-    keeper::relay::relay,
+    keeper::relay::{ResetOnDrop, relay},
     metrics::{Share, metrics},
 };
 
 /// Forwards a connection to a port of the unit until either side ends it, its bounds are reached, or the unit's rules do
-/// not admit the client any more.
-pub(super) async fn serve(way: &UnitWay, mut client: TcpStream, from: IpAddr, port: u16) {
+/// not admit the client any more. A client whose connection does not end in order is reset.
+pub(super) async fn serve(way: &UnitWay, client: TcpStream, from: IpAddr, port: u16) {
+    let mut client = ResetOnDrop::new(client);
     let mut open = Share::of(&metrics().open_connections);
     open.set(1);
     let mut rules = way.rules.clone();
     let barred = barred(&mut rules, from, port);
     tokio::pin!(barred);
     let workload = tokio::select! {
-        () = &mut barred => return reset(client),
+        () = &mut barred => return,
         workload = open_stream(way, port) => workload,
     };
     let mut workload = match workload {
@@ -32,7 +33,7 @@ pub(super) async fn serve(way: &UnitWay, mut client: TcpStream, from: IpAddr, po
         Err(reason) => {
             metrics().connections.inc(&["unanswered"]);
             tracing::debug!(unit = %way.unit, port, reason, "a connection leads nowhere");
-            return reset(client);
+            return;
         }
     };
     metrics().connections.inc(&["forwarded"]);
@@ -50,26 +51,13 @@ pub(super) async fn serve(way: &UnitWay, mut client: TcpStream, from: IpAddr, po
     };
     let relayed = tokio::select! {
         () = &mut barred => None,
-        relayed = relay(&mut client, &mut workload, &received, &sent) => Some(relayed),
+        relayed = relay(client.stream(), &mut workload, &received, &sent) => Some(relayed),
     };
     match relayed {
-        Some(Ok(())) => {}
-        Some(Err(error)) => {
-            tracing::debug!(unit = %way.unit, port, %error, "a connection was cut off");
-            reset(client);
-        }
-        None => {
-            tracing::debug!(unit = %way.unit, port, %from, "a connection is not admitted any more");
-            reset(client);
-        }
+        Some(Ok(())) => client.ended_in_order(),
+        Some(Err(error)) => tracing::debug!(unit = %way.unit, port, %error, "a connection was cut off"),
+        None => tracing::debug!(unit = %way.unit, port, %from, "a connection is not admitted any more"),
     }
-}
-
-/// Ends a connection so that its client takes nothing of it for whole.
-pub(super) fn reset(client: TcpStream) {
-    // Without it, the client sees an end in order.
-    let _ = client.set_zero_linger();
-    drop(client);
 }
 
 async fn open_stream(way: &UnitWay, port: u16) -> Result<UnixStream, String> {

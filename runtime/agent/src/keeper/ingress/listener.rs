@@ -9,7 +9,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::{UnitWay, forward, host::BoundListener, host::IngressHost};
 use crate::{
-    keeper::pods::WorkloadStates,
+    keeper::{pods::WorkloadStates, relay::ResetOnDrop},
     metrics::{ListenerState, metrics},
 };
 
@@ -30,7 +30,7 @@ pub(super) struct Listener {
 
 impl Listener {
     /// Starts the listener. Its first attempt is made at once, so that of two units with the same port the same one gets
-    /// it at each start of the agent. Dropping the handle closes the socket and all connections.
+    /// it at each start of the agent. Dropping the handle closes the socket and resets all connections.
     pub(super) fn start(self) -> AbortOnDropHandle<()> {
         let first = self.listen();
         AbortOnDropHandle::new(tokio::spawn(self.run(first)))
@@ -92,7 +92,7 @@ impl Listener {
         if let Err(refusal) = admitted {
             metrics().connections.inc(&["refused"]);
             tracing::debug!(unit = %way.unit, %from, %refusal, "a connection was refused");
-            forward::reset(client);
+            drop(ResetOnDrop::new(client));
             return;
         }
         let of_unit = Arc::clone(&way.connections).try_acquire_owned();
@@ -100,7 +100,7 @@ impl Listener {
         let (Ok(of_unit), Ok(of_agent)) = (of_unit, of_agent) else {
             metrics().connections.inc(&["too-many"]);
             tracing::debug!(unit = %way.unit, %from, "a connection was refused: there are too many");
-            forward::reset(client);
+            drop(ResetOnDrop::new(client));
             return;
         };
         way.traffic.connected();

@@ -144,9 +144,15 @@ async fn an_open_port_leads_to_the_workload_until_it_is_closed() {
     workload.read_exact(&mut buffer).await.unwrap();
     assert_eq!(&buffer, b"more");
 
+    // What the workload ends, the client sees end in order.
+    let (mut whole, its_workload) = stage.through("127.0.0.1", port).await;
+    drop(its_workload);
+    assert_eq!(timeout(SOON, whole.read(&mut buffer)).await.unwrap().unwrap(), 0);
+
     // The port is closed: the listener goes, and its connections with it.
     stage.let_in(&both[1..]);
     stage.closes(port).await;
+    assert!(is_reset(&mut client).await, "its client takes nothing of it for whole");
     assert_eq!(timeout(SOON, workload.read(&mut buffer)).await.unwrap().unwrap(), 0);
 
     // The unit's pods go, as with the unit.

@@ -101,16 +101,15 @@ impl Neighbours {
             match &mut other {
                 OtherSide::Here(call) => relay(&mut stream, &mut call.workload, &received, &sent).await,
                 OtherSide::There(call, ..) => relay(&mut stream, &mut call.stream, &received, &sent).await,
-                OtherSide::Outside(call) => relay(&mut stream, &mut call.stream, &received, &sent).await,
+                OtherSide::Outside(call) => relay(&mut stream, call.stream.stream(), &received, &sent).await,
             }
         };
         let ended = tokio::select! {
             relayed = relayed => relayed,
             _ = barred => Err(io::Error::other("the unit may not reach the other side any more")),
         };
-        if let (Err(_), OtherSide::Outside(call)) = (&ended, &other) {
-            // Without it, the host outside sees an end in order.
-            let _ = call.stream.set_zero_linger();
+        if let (Ok(()), OtherSide::Outside(call)) = (&ended, &mut other) {
+            call.stream.ended_in_order();
         }
         ended
     }
