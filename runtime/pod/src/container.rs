@@ -22,6 +22,7 @@ mod owners;
 mod privileges;
 mod stage;
 mod syscalls;
+mod unit_network;
 mod wire;
 
 pub use error::ContainerError;

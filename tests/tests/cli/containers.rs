@@ -20,6 +20,7 @@ mod lacking;
 mod layers;
 mod limits;
 mod registries;
+mod shared;
 mod unusable;
 
 /// The exit code of `tools/debian-image` where packages cannot be had.

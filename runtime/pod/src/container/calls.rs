@@ -34,10 +34,22 @@ impl Image {
     }
 }
 
-/// Starts a program in new namespaces, as their root. It begins once a byte has come through the pipe, and ends if none
+/// The namespaces that each container has for itself.
+const OWN: c_int = libc::CLONE_NEWNS | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
+
+/// The namespaces of a new process, apart from that of processes.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum NewNamespaces<'a> {
+    /// All are its own.
+    All,
+    /// Those of users and of the network are these, the others its own.
+    Beside { users: BorrowedFd<'a>, network: BorrowedFd<'a> },
+}
+
+/// Starts a program in namespaces, as their root. It begins once a byte has come through the pipe, and ends if none
 /// does. Of this process's descriptors, standard error and the last ones stay open in it.
 pub(super) fn start(
-    namespaces: c_int,
+    namespaces: NewNamespaces<'_>,
     image: &Image,
     (waits, go): (&io::PipeReader, &io::PipeWriter),
     kept: &[RawFd],
@@ -48,7 +60,11 @@ pub(super) fn start(
         all.chain([ptr::null()]).collect::<Vec<_>>()
     };
     let (arguments, environment) = (pointers(&image.arguments), pointers(&image.environment));
-    let flags = c_long::from(namespaces | libc::SIGCHLD);
+    let (new, joined) = match namespaces {
+        NewNamespaces::All => (libc::CLONE_NEWUSER | libc::CLONE_NEWNET | OWN, None),
+        NewNamespaces::Beside { users, network } => (0, Some((users.as_raw_fd(), network.as_raw_fd()))),
+    };
+    let flags = c_long::from(new | libc::SIGCHLD);
     #[expect(
         unsafe_code,
         reason = "the child has a copy of this memory, and makes system calls alone until it is another program: it \
@@ -65,6 +81,14 @@ pub(super) fn start(
         libc::close(go);
         if libc::read(waits, ptr::from_mut(&mut byte).cast(), 1) != 1 {
             libc::_exit(126);
+        }
+        // Its users come first: they have the right to the others.
+        if let Some((users, network)) = joined
+            && (libc::setns(users, libc::CLONE_NEWUSER) != 0
+                || libc::setns(network, libc::CLONE_NEWNET) != 0
+                || libc::unshare(OWN) != 0)
+        {
+            libc::_exit(123);
         }
         // Refused where this user may have one group alone.
         libc::syscall(libc::SYS_setgroups, NOTHING, NOTHING);

@@ -48,6 +48,9 @@ pub enum ContainerError {
         /// The reason.
         source: io::Error,
     },
+    /// The network of the unit's containers has ended, and this one with it.
+    #[error("the network that the unit's containers share has ended")]
+    NetworkEnded,
     /// The pod's process ended by a signal.
     #[error("the pod's process was ended by signal {0}")]
     Killed(i32),

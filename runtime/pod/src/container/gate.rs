@@ -8,14 +8,15 @@
 use std::{
     io,
     net::{Ipv4Addr, TcpListener, UdpSocket},
-    os::{fd::OwnedFd, unix::net::UnixStream},
     sync::{Arc, Mutex},
 };
 
+mod calls;
 mod connections;
 mod kernel;
 mod names;
 
+pub(super) use calls::GateCalls;
 use names::HostNames;
 
 /// The address of the name server in `/etc/resolv.conf`. Like those of names, it is of a range for tests of networks that no
@@ -41,20 +42,26 @@ impl Gate {
         Ok(Self { connections, questions })
     }
 
+    /// Opens the gate of this process's network; none on a host that cannot give it, whose containers run all the same.
+    pub(super) fn open_if_possible() -> Option<Self> {
+        let opened = Self::open().inspect_err(|error| {
+            tracing::warn!(
+                "workloads in this container cannot call other units: {error}; it needs nf_tables with redirection"
+            );
+        });
+        opened.ok()
+    }
+
     /// Returns the content of `/etc/resolv.conf`. Charms in Python read the same
     /// (`host-api/sdk/python/periapt_ops/stand_ins/resolver.py`).
     pub(super) fn resolv() -> String {
         format!("nameserver {NAME_SERVER}\noptions timeout:5 attempts:2\n")
     }
 
-    /// Takes connections and answers questions for names, for as long as it runs. Calls go to the keeper by a socket whose
-    /// other end the pod reads.
-    pub(super) async fn serve(self, calls: OwnedFd) -> io::Result<()> {
-        let calls = UnixStream::from(calls);
-        calls.set_nonblocking(true)?;
+    /// Takes connections and answers questions for names, for as long as it runs.
+    pub(super) async fn serve(self, calls: Arc<GateCalls>) -> io::Result<()> {
         self.connections.set_nonblocking(true)?;
         self.questions.set_nonblocking(true)?;
-        let calls = Arc::new(tokio::net::UnixStream::from_std(calls)?);
         let connections = tokio::net::TcpListener::from_std(self.connections)?;
         let questions = tokio::net::UdpSocket::from_std(self.questions)?;
         let names = Arc::new(Mutex::new(HostNames::default()));

@@ -26,18 +26,15 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    calls::{self, Image},
+    calls::{self, Image, NewNamespaces},
     error::ContainerError,
     gap::Gap,
     ids::Ids,
-    options::{ContainerLimits, ContainerOptions, MountAccess, MountedDirectory},
-    order::{Layer, Line, Order, OrderedMount},
+    options::{ContainerLimits, ContainerOptions, ContainerProgram, MountAccess, MountedDirectory},
+    order::{InsideOrder, Layer, Line, Order, OrderedMount, OrderedNetwork},
+    unit_network::UnitNetwork,
 };
 use crate::{keeper::Keeper, pod::Listeners};
-
-/// The namespaces of the pod's process. That of processes is the init's.
-const NAMESPACES: libc::c_int =
-    libc::CLONE_NEWUSER | libc::CLONE_NEWNS | libc::CLONE_NEWNET | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
 
 /// The time in which a container is set up.
 const SETUP_TIME: Duration = Duration::from_secs(30);
@@ -83,7 +80,7 @@ async fn run(
     ready: impl FnOnce(&[Gap]),
 ) -> Result<i32, ContainerError> {
     options.check()?;
-    let (ids, gap) = Ids::choose(options.first_id)?;
+    let (mut home, gap) = Home::choose(&options).await?;
     let listeners = match &options.socket {
         None => None,
         Some(socket) => {
@@ -104,7 +101,7 @@ async fn run(
         return Err(ContainerError::Unconfined(gaps));
     }
     let read_only = MountAccess::ReadOnly.attributes();
-    let trees = match ids.shifts_owners() {
+    let trees = match home.shifts_owners() {
         true => {
             let layers = options.layers.iter().map(|path| (path, read_only));
             let mounts = options.mounts.iter().map(|mount| (&mount.source, mount.access.attributes()));
@@ -119,12 +116,10 @@ async fn run(
         }
     };
     let (mut container, line, go) =
-        Container::start(&options, &ids, (listeners.as_ref(), keeper), &trees, &gaps)?;
+        Container::start(&options, &home, (listeners.as_ref(), keeper), &trees, &gaps)?;
     let set_up = async {
-        ids.give(container.process)?;
+        let users = home.give_users(container.process)?;
         if !trees.is_empty() {
-            let users = File::open(format!("/proc/{}/ns/user", container.process.as_raw_nonzero()))
-                .map_err(ContainerError::system("open the namespace of users"))?;
             for Tree { tree, path, attributes } in &trees {
                 let shifted = calls::set_attributes(tree.as_fd(), *attributes, Some(users.as_fd()));
                 shifted
@@ -145,9 +140,96 @@ async fn run(
     }
     drop(trees);
     ready(&gaps);
-    tokio::select! {
+    let ended = tokio::select! {
         ended = container.ended() => ended,
         () = cancel.cancelled() => container.end(Signal::TERM).await,
+        () = home.lost() => {
+            let _ = container.end(Signal::TERM).await;
+            Err(ContainerError::NetworkEnded)
+        }
+    };
+    home.leave().await;
+    ended
+}
+
+/// The users and the network of a container.
+enum Home {
+    /// Its own.
+    Own(Ids),
+    /// Those of its unit's containers.
+    Unit(Box<UnitNetwork>),
+}
+
+impl Home {
+    /// Chooses users, or joins those of the unit, and says what is missing of them.
+    async fn choose(options: &ContainerOptions) -> Result<(Self, Option<Gap>), ContainerError> {
+        let Some(directory) = &options.unit_network else {
+            let (ids, gap) = Ids::choose(options.first_id)?;
+            return Ok((Self::Own(ids), gap));
+        };
+        let network = UnitNetwork::join(directory, options.first_id, &options.program).await?;
+        let gap = network.users.gap.clone();
+        Ok((Self::Unit(Box::new(network)), gap))
+    }
+
+    fn has_users(&self) -> bool {
+        match self {
+            Self::Own(ids) => ids.has_users(),
+            Self::Unit(network) => network.users.has_more,
+        }
+    }
+
+    fn shifts_owners(&self) -> bool {
+        match self {
+            Self::Own(ids) => ids.shifts_owners(),
+            Self::Unit(network) => network.users.are_shifted,
+        }
+    }
+
+    fn namespaces(&self) -> NewNamespaces<'_> {
+        match self {
+            Self::Own(_) => NewNamespaces::All,
+            Self::Unit(network) => network.namespaces(),
+        }
+    }
+
+    /// Returns the network of the pod's process that has this socket of calls.
+    fn ordered(&self) -> OrderedNetwork {
+        match self {
+            Self::Own(_) => OrderedNetwork::Own,
+            Self::Unit(network) => OrderedNetwork::OfUnit(network.calls().map(|calls| calls.as_raw_fd())),
+        }
+    }
+
+    /// Gives the pod's process its users, and returns their namespace.
+    fn give_users(&mut self, process: Pid) -> Result<OwnedFd, ContainerError> {
+        let doing = ContainerError::system("open the namespace of users");
+        match self {
+            Self::Own(ids) => {
+                ids.give(process)?;
+                let users = File::open(format!("/proc/{}/ns/user", process.as_raw_nonzero()));
+                users.map(OwnedFd::from).map_err(doing)
+            }
+            Self::Unit(network) => {
+                network.calls_are_passed_on();
+                network.user_namespace().try_clone_to_owned().map_err(doing)
+            }
+        }
+    }
+
+    /// Waits for the end of the unit's network, which ends its containers. A network of its own ends with the container.
+    async fn lost(&mut self) {
+        match self {
+            Self::Own(_) => std::future::pending().await,
+            Self::Unit(network) => network.ended().await,
+        }
+    }
+
+    /// Leaves the unit's network.
+    async fn leave(self) {
+        if let Self::Unit(network) = self {
+            network.leave().await;
+        }
     }
 }
 
@@ -196,7 +278,7 @@ impl Container {
     /// Starts the pod's process. It waits for a byte in the pipe that is returned.
     fn start(
         options: &ContainerOptions,
-        ids: &Ids,
+        home: &Home,
         (listeners, keeper): (Option<&Listeners>, Option<&Keeper>),
         trees: &[Tree],
         gaps: &[Gap],
@@ -216,7 +298,7 @@ impl Container {
         });
         let (listener, http) = listeners.map(Listeners::descriptors).unzip();
         // In a container with one user, that one owns all.
-        let owners = options.owners.as_ref().filter(|_| ids.has_users()).map(File::open);
+        let owners = options.owners.as_ref().filter(|_| home.has_users()).map(File::open);
         let owners = owners.transpose().map_err(ContainerError::system("open the file of owners"))?;
         let order = Order {
             guard: rustix::process::getpid().as_raw_nonzero().get(),
@@ -225,10 +307,11 @@ impl Container {
             listener,
             http: http.flatten(),
             keeper: keeper.map(Keeper::descriptor),
+            network: home.ordered(),
             layers,
             mounts: mounts.collect(),
             owners: owners.as_ref().map(|owners| owners.as_raw_fd()),
-            has_users: ids.has_users(),
+            has_users: home.has_users(),
             host_name: options.host_name.clone(),
             hosts: hosts(options),
             resolv: options.name_servers.iter().map(|server| format!("nameserver {server}\n")).collect(),
@@ -240,11 +323,13 @@ impl Container {
         let mut kept = vec![order.control];
         kept.extend([order.listener, order.http, order.keeper].into_iter().flatten());
         kept.extend(order.owners);
+        if let OrderedNetwork::OfUnit(socket) = order.network {
+            kept.extend(socket);
+        }
         kept.extend(trees.iter().map(|Tree { tree, .. }| tree.as_raw_fd()));
-        let order = serde_json::to_string(&order).map_err(|error| doing(error.into()))?;
-        let image = image(options, &order).map_err(&doing)?;
-        let process =
-            calls::start(NAMESPACES, &image, (&waits, &go), &kept).map_err(ContainerError::UserNamespace)?;
+        let image = image(&options.program, &InsideOrder::Pod(Box::new(order))).map_err(&doing)?;
+        let process = calls::start(home.namespaces(), &image, (&waits, &go), &kept)
+            .map_err(ContainerError::UserNamespace)?;
         let watch = pidfd_open(process, PidfdFlags::empty()).map_err(io::Error::from);
         let container =
             watch.and_then(|watch| Ok(Self { process, watch: watch_of(watch)?, is_reaped: false }));
@@ -352,14 +437,14 @@ fn hosts(options: &ContainerOptions) -> String {
     own.chain(options.hosts.iter().cloned()).map(|(address, name)| format!("{address}\t{name}\n")).collect()
 }
 
-/// Returns the pod's process as a program.
-fn image(options: &ContainerOptions, order: &str) -> io::Result<Image> {
-    let program = &options.program;
+/// Returns the program of a process with an order.
+pub(super) fn image(program: &ContainerProgram, order: &InsideOrder) -> io::Result<Image> {
+    let order = serde_json::to_string(order)?;
     let text = |text: &OsStr| CString::new(text.as_bytes());
     let arguments = [program.path.as_os_str()]
         .into_iter()
         .chain(program.arguments.iter().map(|it| it.as_os_str()))
-        .chain([OsStr::new(order)]);
+        .chain([OsStr::new(&order)]);
     let variable = |(name, value): &(std::ffi::OsString, std::ffi::OsString)| {
         let mut all = name.clone();
         all.push("=");

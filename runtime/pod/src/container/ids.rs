@@ -5,6 +5,7 @@ use std::{
     fs,
     io::{self, Read as _},
     os::{
+        fd::{AsRawFd as _, RawFd},
         linux::net::SocketAddrExt as _,
         unix::net::{SocketAddr, UnixListener},
     },
@@ -35,12 +36,12 @@ const MAX_FILE: u64 = 1 << 20;
 /// The users of a container, as the host knows them.
 #[derive(Debug)]
 pub(super) enum Ids {
-    /// A range of its own. Its lock is released with the guard.
+    /// A range of its own. Its lock is released with the last process that has it.
     Range {
         /// The first id.
         first: u32,
         /// The name that no other guard can take.
-        _lock: Option<UnixListener>,
+        lock: Option<UnixListener>,
     },
     /// The guard's user as root, and a range that `/etc/subuid` and `/etc/subgid` give.
     Subordinate {
@@ -63,7 +64,7 @@ impl Ids {
             if let Some(first) = first {
                 let fits = first >= COUNT && first.checked_add(COUNT).is_some();
                 return match fits {
-                    true => Ok((Self::Range { first, _lock: None }, None)),
+                    true => Ok((Self::Range { first, lock: None }, None)),
                     false => Err(ContainerError::Ids(format!(
                         "{first} is no first id: it must be at least {COUNT}, and as many must follow"
                     ))),
@@ -109,6 +110,14 @@ impl Ids {
     /// Returns true if the owners of the image's files must be shifted into the range.
     pub(super) fn shifts_owners(&self) -> bool {
         matches!(self, Self::Range { .. })
+    }
+
+    /// Returns the descriptor of the range's lock, for a process that keeps the range.
+    pub(super) fn lock(&self) -> Option<RawFd> {
+        match self {
+            Self::Range { lock, .. } => lock.as_ref().map(|lock| lock.as_raw_fd()),
+            Self::Subordinate { .. } | Self::One => None,
+        }
     }
 
     /// Gives the ids to the namespace of a process.
@@ -162,7 +171,7 @@ fn free_range() -> Result<Ids, ContainerError> {
     for index in (begin..RANGES).chain(0..begin) {
         let name = SocketAddr::from_abstract_name(format!("periapt/container-ids/{index}"));
         match name.and_then(|name| UnixListener::bind_addr(&name)) {
-            Ok(lock) => return Ok(Ids::Range { first: LOWEST + index * COUNT, _lock: Some(lock) }),
+            Ok(lock) => return Ok(Ids::Range { first: LOWEST + index * COUNT, lock: Some(lock) }),
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
             Err(error) => return Err(ContainerError::Ids(format!("cannot take a range of ids: {error}"))),
         }

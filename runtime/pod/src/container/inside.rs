@@ -3,8 +3,12 @@
 use std::{
     collections::BTreeMap,
     io::{self, BufRead as _, BufReader, Write as _},
-    os::{fd::RawFd, unix::net::UnixStream},
+    os::{
+        fd::{OwnedFd, RawFd},
+        unix::net::UnixStream,
+    },
     process::ExitCode,
+    sync::Arc,
 };
 
 use rustix::process::{
@@ -16,10 +20,11 @@ use super::{
     calls,
     driver::Namespaces,
     gap::{Gap, summary},
-    gate::Gate,
+    gate::{Gate, GateCalls},
     init,
-    order::{Line, Order},
+    order::{InsideOrder, Line, Order, OrderedNetwork},
     owners, privileges, stage, syscalls,
+    unit_network::process,
     wire::{self, FromInit, ToInit},
 };
 use crate::{
@@ -40,11 +45,16 @@ const FAILED: u8 = 1;
 /// [`POD_THREADS`](privileges::POD_THREADS).
 const BLOCKING_THREADS: usize = 64;
 
-/// Runs the pod's process that [`run_in_container`](super::run_in_container) has started in a container's namespaces,
-/// until it ends. The caller is the only thread of the process that does anything.
+/// Runs a process that [`run_in_container`](super::run_in_container) has started in namespaces, until it ends: that of the
+/// pod, or that of a network of several. The caller is the only thread of the process that does anything.
 #[must_use]
 pub fn run_contained(order: &str) -> ExitCode {
-    let Ok(order) = serde_json::from_str::<Order>(order) else { return FAILED.into() };
+    let order = match serde_json::from_str::<InsideOrder>(order) {
+        Ok(InsideOrder::Pod(order)) => order,
+        // A guard hears of its failures.
+        Ok(InsideOrder::Network(order)) => return process::run(&order).unwrap_or_else(|_| FAILED.into()),
+        Err(_) => return FAILED.into(),
+    };
     let Ok(control) = calls::inherited(order.control) else { return FAILED.into() };
     let mut control = UnixStream::from(control);
     let code = match set_up(&order, &control) {
@@ -62,11 +72,40 @@ pub fn run_contained(order: &str) -> ExitCode {
 struct Container {
     init: Pid,
     socket: UnixStream,
-    gate: Option<Gate>,
+    way: Way,
     /// The parts of the confinement that are missing inside.
     gaps: Vec<Gap>,
     /// All that is missing, for the keeper.
     lacks: String,
+}
+
+/// The way of the container's workloads to other units.
+enum Way {
+    /// Its own gate; none on a host that cannot give it.
+    Gate(Option<Gate>),
+    /// The socket on which the gate of the unit's network calls; none if that has no gate.
+    OfUnit(Option<OwnedFd>),
+}
+
+impl Way {
+    /// Opens the container's own gate, or takes that of its unit.
+    fn open(order: &Order) -> Result<Self, String> {
+        match order.network {
+            OrderedNetwork::Own => {
+                calls::switch_loopback_on()
+                    .map_err(|error| format!("cannot switch the loopback interface on: {error}"))?;
+                Ok(Self::Gate(order.keeper.and_then(|_| Gate::open_if_possible())))
+            }
+            OrderedNetwork::OfUnit(socket) => {
+                let socket = socket.map(calls::inherited).transpose();
+                Ok(Self::OfUnit(socket.map_err(|error| error.to_string())?))
+            }
+        }
+    }
+
+    fn is_there(&self) -> bool {
+        matches!(self, Self::Gate(Some(_)) | Self::OfUnit(Some(_)))
+    }
 }
 
 fn tell(control: &mut UnixStream, line: &Line) -> io::Result<()> {
@@ -83,10 +122,8 @@ fn set_up(order: &Order, control: &UnixStream) -> Result<Container, String> {
         return Err("the guard has ended".to_owned());
     }
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
-    calls::switch_loopback_on()
-        .map_err(|error| format!("cannot switch the loopback interface on: {error}"))?;
-    let gate = order.keeper.and_then(|_| gate());
-    let resolv = if gate.is_some() { Gate::resolv() } else { order.resolv.clone() };
+    let way = Way::open(order)?;
+    let resolv = if way.is_there() { Gate::resolv() } else { order.resolv.clone() };
     let mut gaps = stage::build(order, &resolv)?;
     let (socket, theirs) = UnixStream::pair().map_err(failed("connect to the init"))?;
     let Some(init) = calls::fork_as_init().map_err(failed("start the init"))? else {
@@ -129,23 +166,19 @@ fn set_up(order: &Order, control: &UnixStream) -> Result<Container, String> {
     if let Some(table) = order.owners {
         owners::apply(calls::inherited(table).map_err(|error| error.to_string())?)?;
     }
-    Ok(Container { init, socket, gate, gaps, lacks })
-}
-
-/// Returns the way of workloads to other units; none on a host that cannot give it, whose containers run all the same.
-fn gate() -> Option<Gate> {
-    let opened = Gate::open().inspect_err(|error| {
-        tracing::warn!(
-            "workloads in this container cannot call other units: {error}; it needs nf_tables with redirection"
-        );
-    });
-    opened.ok()
+    Ok(Container { init, socket, way, gaps, lacks })
 }
 
 fn run(order: &Order, container: Container, control: &mut UnixStream) -> Result<ExitCode, String> {
-    let Container { init, socket, gate, gaps, lacks } = container;
-    let (calls, taken) = UnixStream::pair().map_err(|error| error.to_string())?;
-    let taken = gate.is_some().then(|| taken.into());
+    let Container { init, socket, way, gaps, lacks } = container;
+    let (gate, taken) = match way {
+        Way::Gate(Some(gate)) => {
+            let (calls, taken) = UnixStream::pair().map_err(|error| error.to_string())?;
+            (Some((gate, calls)), Some(taken.into()))
+        }
+        Way::Gate(None) => (None, None),
+        Way::OfUnit(taken) => (None, taken),
+    };
     let driver = Namespaces::new(socket, init, taken).map_err(|error| error.to_string())?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -170,9 +203,12 @@ fn run(order: &Order, container: Container, control: &mut UnixStream) -> Result<
             term.recv().await;
             stop.cancel();
         });
-        if let Some(gate) = gate {
+        if let Some((gate, socket)) = gate {
+            let calls = Arc::<GateCalls>::default();
+            socket.set_nonblocking(true).map_err(PodError::Setup)?;
+            calls.add(tokio::net::UnixStream::from_std(socket).map_err(PodError::Setup)?);
             tokio::spawn(async move {
-                if let Err(error) = gate.serve(calls.into()).await {
+                if let Err(error) = gate.serve(calls).await {
                     tracing::error!("workloads cannot call other units: {error}");
                 }
             });

@@ -50,6 +50,9 @@ pub struct ContainerOptions {
     pub owners: Option<PathBuf>,
     /// The first of the 1,048,576 user and group ids of the container, if this process may give any. Free ones by default.
     pub first_id: Option<u32>,
+    /// The directory of the network that the containers of one unit share, and their users with it. It is made if it is
+    /// missing. None: the container has its own.
+    pub unit_network: Option<PathBuf>,
     /// The bounds of the workload.
     pub limits: ContainerLimits,
     /// True if the container is not started on a host that lacks a part of the confinement.

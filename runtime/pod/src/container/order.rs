@@ -7,9 +7,42 @@ use serde::{Deserialize, Serialize};
 use super::{
     gap::Gap,
     options::{ContainerLimits, MountAccess},
+    unit_network::NetworkUsers,
 };
 
-/// The last argument of the pod's process. Its descriptors are open in that process.
+/// The last argument of a process that a guard starts. Its descriptors are open in that process.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum InsideOrder {
+    /// The pod's process.
+    Pod(Box<Order>),
+    /// The process of the network that the containers of a unit share.
+    Network(NetworkOrder),
+}
+
+/// The order for the process of a unit's network.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct NetworkOrder {
+    /// The listener for guards.
+    pub(super) listener: RawFd,
+    /// The file that it locks.
+    pub(super) lock: RawFd,
+    /// The users of its containers.
+    pub(super) users: NetworkUsers,
+}
+
+/// The network of a container.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum OrderedNetwork {
+    /// One of its own.
+    Own,
+    /// That of its unit, whose gate calls other units on this socket; none: it has no gate.
+    OfUnit(Option<RawFd>),
+}
+
+/// The order for the pod's process.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct Order {
@@ -25,6 +58,8 @@ pub(super) struct Order {
     pub(super) keeper: Option<RawFd>,
     /// The listener of what is open to all.
     pub(super) http: Option<RawFd>,
+    /// The network.
+    pub(super) network: OrderedNetwork,
     /// The layers, the lowest first.
     pub(super) layers: Vec<Layer>,
     /// The mounts.

@@ -325,6 +325,16 @@ fn hide(place: &CStr) -> io::Result<()> {
     covered.or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
 }
 
+/// Takes all files away from this process, which has its mounts for itself.
+pub(super) fn have_no_files() -> Result<(), String> {
+    Mount { flags: MS_REC | MS_PRIVATE, ..Mount::default() }.at(c"/").map_err(failed("anything"))?;
+    memory(c"/tmp", OWN | MS_NOEXEC | MS_RDONLY, 4 << 10, "555").map_err(failed("an empty root"))?;
+    chdir("/tmp").map_err(|error| error.to_string())?;
+    let left = pivot_root(".", ".").map_err(io::Error::from).and_then(|()| calls::unmount(c"."));
+    left.map_err(|error| format!("cannot leave the host's files: {error}"))?;
+    chdir("/").map_err(|error| error.to_string())
+}
+
 /// Makes the root of the container this process's, and takes the host's files away.
 pub(super) fn enter() -> io::Result<()> {
     chdir("root")?;

@@ -48,6 +48,8 @@ pub(crate) struct Settings {
     pub(crate) disk: u64,
     pub(crate) processes: u32,
     pub(crate) require_confinement: bool,
+    /// The directory of the network that it shares with others.
+    pub(crate) unit_network: Option<PathBuf>,
     /// The user of the guard; the test's own by default.
     pub(crate) user: Option<u32>,
     pub(crate) directory: PathBuf,
@@ -60,6 +62,7 @@ impl Default for Settings {
             disk: 64 << 20,
             processes: 256,
             require_confinement: false,
+            unit_network: None,
             user: None,
             directory: PathBuf::new(),
         }
@@ -93,6 +96,7 @@ fn the_guard_of_a_container() {
         environment: BTreeMap::from([("IMAGE".to_owned(), "yes".to_owned())]),
         owners: Some(at("owners")),
         first_id: None,
+        unit_network: settings.unit_network.clone(),
         limits: ContainerLimits {
             memory: settings.memory,
             disk: settings.disk,
@@ -190,20 +194,25 @@ impl Container {
     /// Starts a container whose layers are changed before.
     pub(crate) fn start_with(settings: Settings, change: impl FnOnce(&Path)) -> Option<Self> {
         let container = Self::launch(settings, change)?;
+        container.has_begun().then_some(container)
+    }
+
+    /// Waits until the container has begun; false where that is not possible.
+    pub(crate) fn has_begun(&self) -> bool {
         let until = Instant::now() + PATIENCE;
-        let at = |name: &str| container.directory.path().join(name);
+        let at = |name: &str| self.directory.path().join(name);
         while !at("gaps").exists() {
             if let Ok(error) = fs::read_to_string(at("error")) {
                 let lacks =
                     ["user namespace", "cannot mount", "idmapped"].iter().any(|part| error.contains(part));
                 assert!(lacks, "{error}");
                 skipped(&error);
-                return None;
+                return false;
             }
             assert!(Instant::now() < until, "the container does not begin");
             std::thread::sleep(Duration::from_millis(10));
         }
-        Some(container)
+        true
     }
 
     /// Starts the guard alone; none where there are no files for a container.

@@ -14,3 +14,4 @@ mod forwarding;
 mod peers;
 mod pod;
 mod services;
+mod unit_network;

@@ -113,6 +113,10 @@ struct Container {
     /// The first of the container's 1,048,576 user and group ids on the host; free ones by default
     #[arg(long, value_name = "ID")]
     first_id: Option<u32>,
+    /// A directory, which this user alone may enter, for the network and the users that the containers of one unit share; the
+    /// container has its own by default
+    #[arg(long, value_name = "DIR")]
+    unit_network: Option<PathBuf>,
     /// The most bytes of memory, such as 256M; of the driver wasm, that of all instances of a workload together
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     memory: Option<u64>,
@@ -241,6 +245,7 @@ async fn contained(pod: Pod, shown: &str) -> Result<i32> {
         environment: container.environment.into_iter().collect(),
         owners: container.owners.map(absolute).transpose()?,
         first_id: container.first_id,
+        unit_network: container.unit_network.map(absolute).transpose()?,
         limits: ContainerLimits {
             memory: container.memory.unwrap_or(usual.memory),
             disk: container.disk.unwrap_or(usual.disk),

@@ -268,7 +268,9 @@ async fn started(
     let takes_over = held.is_some();
     let start = async {
         let mut more = match software {
-            PodSoftware::Image(needs) => image.set_up(pod, needs).await?,
+            PodSoftware::Image(needs) => {
+                image.set_up(pod, needs, &starter.unit_network(board.model, &pod.0)).await?
+            }
             PodSoftware::Workload { mounts: storage, .. } => {
                 mounts(storage.as_ref().map_err(|reason| SetupFailure::Final(reason.clone()))?)
             }

@@ -11,13 +11,16 @@ use std::{
     time::Duration,
 };
 
-use periapt_host_api::{Digest, ModelUuid};
+use periapt_host_api::{Digest, ModelUuid, UnitName};
 use tokio::time::{Instant, sleep};
 
 use super::PodId;
 
 /// The time for an earlier pod to end: that of its services, and the pod's own.
 const ENDS_WITHIN: Duration = Duration::from_secs(60);
+
+/// The file that the network of a unit's containers locks (`periapt-pod`, `container/unit_network.rs`).
+const LOCK_OF_NETWORK: &str = "lock";
 
 /// The pause between two attempts.
 const TRIED_EVERY: Duration = Duration::from_millis(50);
@@ -56,6 +59,12 @@ impl PodLocks {
     /// Removes the lock of a pod that this keeper does not start again. One that is held stays.
     pub(super) fn forget(&self, model: ModelUuid, pod: &PodId) {
         remove(&self.path(model, pod));
+        remove(&self.of_unit(model, &pod.0));
+    }
+
+    /// Returns the directory of the network that the containers of a unit share. The network locks a file in it.
+    pub(super) fn of_unit(&self, model: ModelUuid, unit: &UnitName) -> PathBuf {
+        self.directory.join(Digest::of(format!("{model} {unit}").as_bytes()).to_string())
     }
 
     fn path(&self, model: ModelUuid, (unit, container): &PodId) -> PathBuf {
@@ -77,9 +86,16 @@ pub(super) fn forget_unheld(directory: &Path) {
     }
 }
 
-/// Removes a lock, while holding it: nobody has taken it.
+/// Removes a lock, while holding it: nobody has taken it. That of a network goes with its directory.
 fn remove(path: &Path) {
-    let removed = match try_lock(path) {
+    let is_network = match fs::symlink_metadata(path) {
+        Ok(found) => found.is_dir(),
+        // There is none.
+        Err(_) => return,
+    };
+    let held = if is_network { try_lock(&path.join(LOCK_OF_NETWORK)) } else { try_lock(path) };
+    let removed = match held {
+        Ok(Some(_lock)) if is_network => fs::remove_dir_all(path),
         Ok(Some(_lock)) => fs::remove_file(path),
         Ok(None) => return,
         Err(error) => Err(error),
@@ -135,5 +151,24 @@ mod tests {
         next.forget(model, &pod("app/0"));
         forget_unheld(directory.path());
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_network_goes_with_its_directory_once_nobody_has_its_lock() {
+        let directory = tempfile::tempdir().unwrap();
+        let (model, pod) = (ModelUuid(uuid::Uuid::from_u128(1)), pod("app/0"));
+        let locks = PodLocks::new(directory.path().to_owned());
+        let network = locks.of_unit(model, &pod.0);
+        locks.forget(model, &pod);
+        assert!(!network.exists(), "nothing is made to be removed");
+        fs::create_dir(&network).unwrap();
+        fs::write(network.join("socket"), "").unwrap();
+        let held = try_lock(&network.join(LOCK_OF_NETWORK)).unwrap().unwrap();
+        locks.forget(model, &pod);
+        forget_unheld(directory.path());
+        assert!(network.join("socket").exists(), "containers are in it");
+        drop(held);
+        forget_unheld(directory.path());
+        assert!(!network.exists());
     }
 }

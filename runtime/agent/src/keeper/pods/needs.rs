@@ -30,6 +30,17 @@ pub(crate) struct ContainerFiles {
     pub(crate) image: ResourceKey,
     /// Its storage.
     pub(crate) mounts: PodMounts,
+    /// Its network.
+    pub(crate) network: PodNetwork,
+}
+
+/// The network of a container.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PodNetwork {
+    /// Its own: its unit has one container.
+    Own,
+    /// That of all containers of its unit.
+    OfUnit,
 }
 
 /// The storage of a pod, by the paths at which its workload finds it.
@@ -143,7 +154,11 @@ impl ModelFiles {
         let Some((declared, meta)) = meta else {
             return PodNeeds::Unmet("its charm declares no such container".to_owned());
         };
-        match self.files(unit, meta, &declared.storage, directory) {
+        let network = match declared.containers.len() {
+            0 | 1 => PodNetwork::Own,
+            _ => PodNetwork::OfUnit,
+        };
+        match self.files((unit, network), meta, &declared.storage, directory) {
             Ok(files) => PodNeeds::Met(Box::new(files)),
             Err(reason) => PodNeeds::Unmet(reason),
         }
@@ -151,7 +166,7 @@ impl ModelFiles {
 
     fn files(
         &self,
-        unit: &UnitName,
+        (unit, network): (&UnitName, PodNetwork),
         meta: &ContainerMeta,
         storage: &BTreeMap<StorageName, StorageMeta>,
         directory: &Path,
@@ -175,7 +190,7 @@ impl ModelFiles {
                 add(&mut mounts, place, held.at(id, directory))?;
             }
         }
-        Ok(ContainerFiles { image: ResourceKey { name: name.clone(), digest }, mounts })
+        Ok(ContainerFiles { image: ResourceKey { name: name.clone(), digest }, mounts, network })
     }
 
     /// Returns the storage of a WebAssembly workload: all of its unit's, where hooks find it. The error is in words.

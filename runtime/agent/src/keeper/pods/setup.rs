@@ -1,6 +1,6 @@
 //! The set-up of a pod: the layers of its image, and the directories of its storage.
 
-use std::{ffi::OsString, fs::File, sync::Arc};
+use std::{ffi::OsString, fs::File, path::Path, sync::Arc};
 
 use futures_util::future::BoxFuture;
 use periapt_host_api::{UnitName, resource::ResourceKey};
@@ -8,7 +8,7 @@ use tokio::runtime::Handle;
 
 use super::{
     PodId,
-    needs::{ContainerFiles, MountedStorage, PodMounts, PodNeeds},
+    needs::{ContainerFiles, MountedStorage, PodMounts, PodNeeds, PodNetwork},
 };
 use crate::keeper::{
     controller::{Controller, ControllerError},
@@ -73,11 +73,13 @@ impl HeldImage {
         Self { images, image: None }
     }
 
-    /// Fetches and unpacks what a pod needs, and returns the arguments of its process.
+    /// Fetches and unpacks what a pod needs, and returns the arguments of its process. The network of its unit is in a
+    /// directory.
     pub(super) async fn set_up(
         &mut self,
         pod: &PodId,
         needs: &PodNeeds,
+        unit_network: &Path,
     ) -> Result<Vec<OsString>, SetupFailure> {
         let files = match needs {
             PodNeeds::Met(files) => files,
@@ -93,7 +95,11 @@ impl HeldImage {
             ImageFailure::Host(_) => SetupFailure::Temporary(error.to_string()),
         })?;
         tracing::debug!(unit = %pod.0, container = %pod.1, image = %image.digest, "a pod has its image");
-        let arguments = arguments(pod, &image, files);
+        let mut arguments = arguments(pod, &image, files);
+        match files.network {
+            PodNetwork::Own => {}
+            PodNetwork::OfUnit => arguments.extend(["--unit-network".into(), unit_network.into()]),
+        }
         self.image = Some(image);
         Ok(arguments)
     }

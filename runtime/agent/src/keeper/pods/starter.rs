@@ -12,7 +12,7 @@ use std::{
 };
 
 use futures_util::future::BoxFuture;
-use periapt_host_api::{Digest, ModelUuid, charm::WorkloadMeta, container::ReportedDriver};
+use periapt_host_api::{Digest, ModelUuid, UnitName, charm::WorkloadMeta, container::ReportedDriver};
 
 use super::{
     PodId,
@@ -230,6 +230,11 @@ impl PodStarter {
             }
         };
         started.map_err(|error| error.to_string())
+    }
+
+    /// Returns the directory of the network that the containers of a unit share.
+    pub(super) fn unit_network(&self, model: ModelUuid, unit: &UnitName) -> PathBuf {
+        self.locks.of_unit(model, unit)
     }
 
     /// Forgets a pod that has ended and is not started again.

@@ -11,13 +11,12 @@ use periapt_host_api::pod::DialOrder;
 use rustix::net::sockopt::ip_original_dst;
 use tokio::{
     io::copy_bidirectional,
-    net::{TcpListener, TcpStream, UnixStream},
+    net::{TcpListener, TcpStream},
     sync::Semaphore,
     time::sleep,
 };
 
-use super::names::HostNames;
-use crate::calls::ask;
+use super::{calls::GateCalls, names::HostNames};
 
 /// The connections at a time. The keeper has as many for one unit; further ones wait.
 const MAX_CONNECTIONS: usize = 64;
@@ -29,7 +28,7 @@ const ANSWERS_WITHIN: Duration = Duration::from_secs(35);
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Takes connections for as long as it runs.
-pub(super) async fn take(listener: TcpListener, names: &Arc<Mutex<HostNames>>, calls: Arc<UnixStream>) {
+pub(super) async fn take(listener: TcpListener, names: &Arc<Mutex<HostNames>>, calls: Arc<GateCalls>) {
     let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     loop {
         let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
@@ -52,10 +51,10 @@ pub(super) async fn take(listener: TcpListener, names: &Arc<Mutex<HostNames>>, c
 }
 
 /// Leads a connection to where its workload meant it to go, or resets it.
-async fn lead(mut stream: TcpStream, names: &Mutex<HostNames>, calls: &UnixStream) -> io::Result<()> {
+async fn lead(mut stream: TcpStream, names: &Mutex<HostNames>, calls: &GateCalls) -> io::Result<()> {
     let led = async {
         let order = target(ip_original_dst(&stream)?, names)?;
-        let mut other = ask(&order, calls, ANSWERS_WITHIN).await?;
+        let mut other = calls.ask(&order, ANSWERS_WITHIN).await?;
         copy_bidirectional(&mut stream, &mut other).await.map(|_| ())
     };
     let led = led.await;

@@ -11,13 +11,9 @@ use std::{
 };
 
 use periapt_host_api::pod::{DialOrder, NAME_ASKED};
-use tokio::{
-    net::{UdpSocket, UnixStream},
-    sync::Semaphore,
-    time::sleep,
-};
+use tokio::{net::UdpSocket, sync::Semaphore, time::sleep};
 
-use crate::calls::ask;
+use super::calls::GateCalls;
 
 /// The network of the addresses of names, and the first one. Those before it are the name server's.
 const NETWORK: u32 = u32::from_be_bytes([198, 18, 0, 0]);
@@ -113,7 +109,7 @@ enum Outside {
 }
 
 /// Answers questions for as long as it runs. Calls go to the keeper.
-pub(super) async fn answer(socket: UdpSocket, names: &Arc<Mutex<HostNames>>, calls: &Arc<UnixStream>) {
+pub(super) async fn answer(socket: UdpSocket, names: &Arc<Mutex<HostNames>>, calls: &Arc<GateCalls>) {
     let (socket, asked) = (Arc::new(socket), Arc::new(Semaphore::new(MAX_ASKED)));
     let mut buffer = vec![0; MAX_QUESTION];
     loop {
@@ -148,9 +144,9 @@ pub(super) async fn answer(socket: UdpSocket, names: &Arc<Mutex<HostNames>>, cal
 }
 
 /// Asks the keeper about a name.
-async fn is_granted(name: &str, calls: &UnixStream) -> Outside {
+async fn is_granted(name: &str, calls: &GateCalls) -> Outside {
     let order = DialOrder { host: name.to_owned(), port: NAME_ASKED };
-    match ask(&order, calls, ANSWERS_WITHIN).await {
+    match calls.ask(&order, ANSWERS_WITHIN).await {
         Ok(_) => Outside::Granted,
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Outside::Refused,
         Err(error) => {
@@ -283,7 +279,7 @@ mod tests {
 
     use periapt_helper::DescriptorLines;
     use periapt_host_api::pod::{OPENED, REFUSED};
-    use tokio::io::Interest;
+    use tokio::{io::Interest, net::UnixStream};
 
     use super::*;
 
@@ -378,7 +374,9 @@ mod tests {
         let at = gate.local_addr().unwrap();
         let (ours, theirs) = UnixStream::pair().unwrap();
         let answering = Arc::clone(&names);
-        tokio::spawn(async move { answer(gate, &answering, &Arc::new(ours)).await });
+        let calls = Arc::<GateCalls>::default();
+        calls.add(ours);
+        tokio::spawn(async move { answer(gate, &answering, &calls).await });
         let keeper = tokio::spawn(async move {
             let mut lines = DescriptorLines::new(4 << 10);
             let mut asked = Vec::new();
