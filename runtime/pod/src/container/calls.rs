@@ -135,16 +135,26 @@ pub(super) fn leave_cgroups() -> io::Result<()> {
     checked(left.into()).map(|_| ())
 }
 
-/// Closes all descriptors but the standard streams and this one. The caller never returns to their owners.
-pub(super) fn close_others(kept: BorrowedFd<'_>) -> io::Result<()> {
-    let kept = libc::c_uint::try_from(kept.as_raw_fd()).map_err(io::Error::other)?;
-    let below = if kept > 3 { Some((3, kept - 1)) } else { None };
-    for (first, last) in below.into_iter().chain([(kept.max(2) + 1, libc::c_uint::MAX)]) {
-        #[expect(unsafe_code, reason = "their owners are in frames to which this process never returns")]
-        let closed = unsafe { libc::close_range(first, last, 0) };
-        checked(closed.into())?;
+/// Closes all descriptors but the standard streams and these. The caller never returns to their owners.
+pub(super) fn close_others(kept: &[BorrowedFd<'_>]) -> io::Result<()> {
+    let kept = kept.iter().map(|kept| libc::c_uint::try_from(kept.as_raw_fd()));
+    let mut kept = kept.collect::<Result<Vec<_>, _>>().map_err(io::Error::other)?;
+    kept.sort_unstable();
+    let mut next = 3;
+    for descriptor in kept.into_iter().filter(|descriptor| *descriptor >= 3) {
+        close_range(next, descriptor - 1)?;
+        next = descriptor + 1;
     }
-    Ok(())
+    close_range(next, libc::c_uint::MAX)
+}
+
+fn close_range(first: libc::c_uint, last: libc::c_uint) -> io::Result<()> {
+    if first > last {
+        return Ok(());
+    }
+    #[expect(unsafe_code, reason = "their owners are in frames to which this process never returns")]
+    let closed = unsafe { libc::close_range(first, last, 0) };
+    checked(closed.into()).map(|_| ())
 }
 
 /// Puts a descriptor in the place of the standard streams.

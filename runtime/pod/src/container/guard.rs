@@ -307,6 +307,7 @@ impl Container {
             listener,
             http: http.flatten(),
             keeper: keeper.map(Keeper::descriptor),
+            lock: options.lock.as_ref().map(|lock| lock.as_raw_fd()),
             network: home.ordered(),
             layers,
             mounts: mounts.collect(),
@@ -321,7 +322,7 @@ impl Container {
             gaps: gaps.to_vec(),
         };
         let mut kept = vec![order.control];
-        kept.extend([order.listener, order.http, order.keeper].into_iter().flatten());
+        kept.extend([order.listener, order.http, order.keeper, order.lock].into_iter().flatten());
         kept.extend(order.owners);
         if let OrderedNetwork::OfUnit(socket) = order.network {
             kept.extend(socket);

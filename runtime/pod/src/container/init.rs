@@ -7,7 +7,7 @@ use std::{
     collections::BTreeMap,
     io,
     os::{
-        fd::{AsFd as _, OwnedFd},
+        fd::{AsFd as _, BorrowedFd, OwnedFd},
         unix::net::UnixStream,
     },
     path::Path,
@@ -38,9 +38,9 @@ enum Users {
     Root,
 }
 
-/// Runs the init. It never returns: what called it is the copy of another process.
-pub(super) fn run(order: &Order, socket: &UnixStream) -> ! {
-    let code = match begin(order, socket).and_then(|gaps| serve(order, socket, gaps)) {
+/// Runs the init, which holds the lock. It never returns: what called it is the copy of another process.
+pub(super) fn run(order: &Order, socket: &UnixStream, lock: Option<BorrowedFd<'_>>) -> ! {
+    let code = match begin(order, socket, lock).and_then(|gaps| serve(order, socket, gaps)) {
         Ok(()) => 0,
         Err(reason) => {
             let _ = wire::send(socket, &FromInit::Failed(reason), &[]);
@@ -52,10 +52,11 @@ pub(super) fn run(order: &Order, socket: &UnixStream) -> ! {
 }
 
 /// Mounts `/proc`, and confines this process once it has its root. Returns what could not be confined.
-fn begin(order: &Order, socket: &UnixStream) -> Result<Vec<Gap>, String> {
+fn begin(order: &Order, socket: &UnixStream, lock: Option<BorrowedFd<'_>>) -> Result<Vec<Gap>, String> {
     let error = |error: rustix::io::Errno| error.to_string();
     set_parent_process_death_signal(Some(Signal::KILL)).map_err(error)?;
-    calls::close_others(socket.as_fd()).map_err(|error| error.to_string())?;
+    calls::close_others(&[socket.as_fd()].into_iter().chain(lock).collect::<Vec<_>>())
+        .map_err(|error| error.to_string())?;
     entered(socket)?;
     stage::processes()?;
     wire::send(socket, &FromInit::Mounted, &[]).map_err(|error| error.to_string())?;

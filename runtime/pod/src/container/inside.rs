@@ -4,7 +4,7 @@ use std::{
     collections::BTreeMap,
     io::{self, BufRead as _, BufReader, Write as _},
     os::{
-        fd::{OwnedFd, RawFd},
+        fd::{AsFd as _, OwnedFd, RawFd},
         unix::net::UnixStream,
     },
     process::ExitCode,
@@ -73,6 +73,8 @@ struct Container {
     init: Pid,
     socket: UnixStream,
     way: Way,
+    /// The file that the keeper has locked.
+    _lock: Option<OwnedFd>,
     /// The parts of the confinement that are missing inside.
     gaps: Vec<Gap>,
     /// All that is missing, for the keeper.
@@ -123,11 +125,12 @@ fn set_up(order: &Order, control: &UnixStream) -> Result<Container, String> {
     }
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
     let way = Way::open(order)?;
+    let lock = order.lock.map(calls::inherited).transpose().map_err(failed("take the lock"))?;
     let resolv = if way.is_there() { Gate::resolv() } else { order.resolv.clone() };
     let mut gaps = stage::build(order, &resolv)?;
     let (socket, theirs) = UnixStream::pair().map_err(failed("connect to the init"))?;
     let Some(init) = calls::fork_as_init().map_err(failed("start the init"))? else {
-        init::run(order, &theirs);
+        init::run(order, &theirs, lock.as_ref().map(|lock| lock.as_fd()));
     };
     drop(theirs);
     let mut line = control;
@@ -166,11 +169,11 @@ fn set_up(order: &Order, control: &UnixStream) -> Result<Container, String> {
     if let Some(table) = order.owners {
         owners::apply(calls::inherited(table).map_err(|error| error.to_string())?)?;
     }
-    Ok(Container { init, socket, way, gaps, lacks })
+    Ok(Container { init, socket, way, _lock: lock, gaps, lacks })
 }
 
 fn run(order: &Order, container: Container, control: &mut UnixStream) -> Result<ExitCode, String> {
-    let Container { init, socket, way, gaps, lacks } = container;
+    let Container { init, socket, way, _lock, gaps, lacks } = container;
     let (gate, taken) = match way {
         Way::Gate(Some(gate)) => {
             let (calls, taken) = UnixStream::pair().map_err(|error| error.to_string())?;

@@ -4,7 +4,7 @@ use std::{
     collections::BTreeMap,
     ffi::OsString,
     net::{IpAddr, SocketAddr},
-    os::unix::net::UnixStream,
+    os::{fd::OwnedFd, unix::net::UnixStream},
     path::PathBuf,
 };
 
@@ -31,6 +31,9 @@ pub struct ContainerOptions {
     pub socket: Option<PathBuf>,
     /// The socket to the keeper that started the pod, which brings its streams. The container ends with it.
     pub keeper: Option<UnixStream>,
+    /// A file that the keeper has locked. The processes of the container hold it until the last one's end; the workload's do
+    /// not have it.
+    pub lock: Option<OwnedFd>,
     /// An address for the endpoints that are open to all, without a right to anything else.
     pub http: Option<SocketAddr>,
     /// The directories with the image's files, the lowest layer first. They are not written to.

@@ -56,6 +56,8 @@ pub(super) struct Order {
     pub(super) listener: Option<RawFd>,
     /// The socket to the keeper.
     pub(super) keeper: Option<RawFd>,
+    /// The file that is locked for as long as the container is there.
+    pub(super) lock: Option<RawFd>,
     /// The listener of what is open to all.
     pub(super) http: Option<RawFd>,
     /// The network.

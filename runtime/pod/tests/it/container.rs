@@ -2,10 +2,13 @@
 
 use std::{
     collections::BTreeMap,
-    fs::{self, Permissions},
-    os::unix::{
-        fs::{PermissionsExt as _, symlink},
-        process::CommandExt as _,
+    fs::{self, File, Permissions},
+    os::{
+        fd::AsFd as _,
+        unix::{
+            fs::{PermissionsExt as _, symlink},
+            process::CommandExt as _,
+        },
     },
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
@@ -50,6 +53,8 @@ pub(crate) struct Settings {
     pub(crate) require_confinement: bool,
     /// The directory of the network that it shares with others.
     pub(crate) unit_network: Option<PathBuf>,
+    /// The file that its guard's standard output is, and which its processes hold.
+    pub(crate) lock: Option<PathBuf>,
     /// The user of the guard; the test's own by default.
     pub(crate) user: Option<u32>,
     pub(crate) directory: PathBuf,
@@ -63,6 +68,7 @@ impl Default for Settings {
             processes: 256,
             require_confinement: false,
             unit_network: None,
+            lock: None,
             user: None,
             directory: PathBuf::new(),
         }
@@ -78,6 +84,7 @@ fn the_guard_of_a_container() {
     let options = ContainerOptions {
         socket: Some(at("socket")),
         keeper: None,
+        lock: settings.lock.as_ref().map(|_| std::io::stdout().as_fd().try_clone_to_owned().unwrap()),
         http: None,
         layers: vec![at("root"), at("more")],
         mounts: [
@@ -164,6 +171,13 @@ fn busybox() -> Option<&'static Path> {
         }
     });
     found.as_deref()
+}
+
+/// Returns a file that is locked.
+fn locked(path: &Path) -> File {
+    let file = File::options().append(true).create(true).open(path).unwrap();
+    file.try_lock().unwrap();
+    file
 }
 
 /// Says that a test does nothing, and why. In CI it must do something.
@@ -264,7 +278,7 @@ impl Container {
             .args(["container::the_guard_of_a_container", "--exact", "--nocapture"])
             .env(GUARD, serde_json::to_string(&settings).unwrap())
             .stdin(Stdio::null())
-            .stdout(Stdio::null());
+            .stdout(settings.lock.as_ref().map_or_else(Stdio::null, |lock| locked(lock).into()));
         if let Some(user) = settings.user {
             guard.uid(user).gid(user).current_dir("/");
         }

@@ -1,9 +1,11 @@
 //! The ends of containers: nothing of them is left.
 
+use std::fs::{self, File};
+
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::{
-    container::{Container, Settings, until_gone},
+    container::{Container, Settings, runs, until_gone},
     pod::until,
 };
 
@@ -11,7 +13,11 @@ const LAYER: &str =
     "services: {a: {override: replace, command: \"sh -c 'setsid sleep 1000 & sleep 1000; true'\"}}";
 
 fn started() -> Option<(Container, Vec<i32>)> {
-    let container = Container::start(Settings::default())?;
+    started_with(Settings::default())
+}
+
+fn started_with(settings: Settings) -> Option<(Container, Vec<i32>)> {
+    let container = Container::start(settings)?;
     let client = container.client();
     client.add_layer(LAYER);
     assert_eq!(client.act("start", &["a"])["status"], "Done");
@@ -67,4 +73,25 @@ fn a_container_that_loses_its_init_ends() {
     until_gone(&processes);
     assert_eq!(container.guard.wait().unwrap().code(), Some(1));
     assert_eq!(container.cgroups(), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn the_lock_of_a_container_is_held_by_its_own_processes_to_the_last_and_by_no_workload() {
+    let directory = tempfile::tempdir().unwrap();
+    let lock = directory.path().join("lock");
+    let Some((mut container, processes)) =
+        started_with(Settings { lock: Some(lock.clone()), ..Settings::default() })
+    else {
+        return;
+    };
+    let holds = |pid: &i32| {
+        let descriptors = fs::read_dir(format!("/proc/{pid}/fd")).unwrap().flatten();
+        descriptors.filter_map(|entry| fs::read_link(entry.path()).ok()).any(|open| open == lock)
+    };
+    assert_eq!(processes.iter().map(holds).collect::<Vec<_>>(), [true, true, false, false, false]);
+    let is_free = || File::open(&lock).unwrap().try_lock().is_ok();
+    container.signal(Signal::KILL);
+    container.guard.wait().unwrap();
+    until("the lock is free", is_free);
+    assert!(!processes.iter().take(2).any(|pid| runs(*pid)), "it is free once they are gone");
 }

@@ -4,6 +4,7 @@ use std::{
     collections::BTreeMap,
     ffi::OsString,
     net::{IpAddr, SocketAddr},
+    os::fd::AsFd as _,
     path::PathBuf,
     str::FromStr,
 };
@@ -231,11 +232,15 @@ async fn contained(pod: Pod, shown: &str) -> Result<i32> {
     let Pod { socket, keeper, http, container, .. } = pod;
     let keeper =
         keeper.then(input::inherited_socket).transpose().explain(|| "the agent's socket".to_owned())?;
+    // The agent passes the lock of the pod as standard output.
+    let lock = keeper.as_ref().map(|_| std::io::stdout().as_fd().try_clone_to_owned()).transpose();
+    let lock = lock.explain(|| "the agent's lock".to_owned())?;
     let usual = ContainerLimits::default();
     let (has_keeper, mut has_begun) = (keeper.is_some(), false);
     let options = ContainerOptions {
         socket: socket.map(absolute).transpose()?,
         keeper,
+        lock,
         http,
         layers: container.roots.into_iter().map(absolute).collect::<Result<_>>()?,
         mounts: container.mounts,
