@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use crate::workloads::{children, processes, until};
 
 mod calls;
+mod forwarding;
 mod hostile;
 mod lacking;
 mod layers;
@@ -61,6 +62,11 @@ struct Scene {
 impl Scene {
     /// Returns none where no containers can be made.
     fn new() -> anyhow::Result<Option<Self>> {
+        Self::with_drivers("namespaces")
+    }
+
+    /// Does so with an agent that has these drivers of workloads.
+    fn with_drivers(drivers: &str) -> anyhow::Result<Option<Self>> {
         let periapt = Installation::empty()?;
         let root = periapt.path().join("root");
         if !make_root(&root)? {
@@ -73,7 +79,7 @@ impl Scene {
         periapt.ok(["bootstrap", "local", "--no-agent"])?;
         periapt.ok(["add-model", "test"])?;
         let log = periapt.path().join("agent.log");
-        let mut agent = periapt.agent_logged("worker", &log, ["--workloads", "namespaces"])?;
+        let mut agent = periapt.agent_logged("worker", &log, ["--workloads", drivers])?;
         assert_eq!(agent.first_line()?, "ready worker", "{}", fs::read_to_string(&log)?);
         let scene = Self { periapt, agent };
         if let Some(reason) = scene.log()?.lines().find(|line| line.contains("this host makes no containers"))
