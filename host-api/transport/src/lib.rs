@@ -40,4 +40,4 @@ pub use name::{PublicName, PublicNameError};
 pub use network::{Line, MemoryAddress, MemoryCaller, MemoryListener, MemoryNetwork};
 pub use server::{ServerCertificate, server_config};
 pub use socket::SocketPath;
-pub use web::web_client_config;
+pub use web::{bundle_client_config, web_client_config};

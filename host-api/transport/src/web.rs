@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
-use rustls::{ClientConfig, RootCertStore, client::Resumption};
+use rustls::{
+    ClientConfig, RootCertStore,
+    client::Resumption,
+    pki_types::{CertificateDer, pem::PemObject as _},
+};
 
 use crate::{
     certificate::{CertificateError, chain},
@@ -17,11 +21,28 @@ use crate::{
 /// # Errors
 /// The authorities cannot be read, or this host has none.
 pub fn web_client_config(authorities: Option<&str>) -> Result<Arc<ClientConfig>, CertificateError> {
-    let setup = |error: rustls::Error| CertificateError::Setup(error.to_string());
-    let roots = match authorities {
-        Some(pem) => roots(chain(pem)?).map_err(setup)?,
-        None => of_this_host()?,
-    };
+    match authorities {
+        Some(pem) => client_of(roots(chain(pem)?).map_err(setup)?),
+        None => client_of(of_this_host()?),
+    }
+}
+
+/// Returns the configuration of a client that speaks HTTP/1.1. It trusts the authorities in a PEM text, such as the bundle
+/// of a container's system. Parts that cannot be read are left out: bundles have certificates that no program needs.
+///
+/// # Errors
+/// No certificate can be read.
+pub fn bundle_client_config(bundle: &[u8]) -> Result<Arc<ClientConfig>, CertificateError> {
+    let mut roots = RootCertStore::empty();
+    let (read, _) = roots.add_parsable_certificates(CertificateDer::pem_slice_iter(bundle).flatten());
+    if read == 0 { Err(CertificateError::NoCertificate) } else { client_of(roots) }
+}
+
+fn setup(error: rustls::Error) -> CertificateError {
+    CertificateError::Setup(error.to_string())
+}
+
+fn client_of(roots: RootCertStore) -> Result<Arc<ClientConfig>, CertificateError> {
     let mut config = ClientConfig::builder_with_details(provider(), Arc::new(WallClock))
         .with_protocol_versions(VERSIONS)
         .map_err(setup)?

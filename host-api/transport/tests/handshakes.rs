@@ -6,11 +6,11 @@ use std::{sync::Arc, time::Duration};
 
 use periapt_host_api::{AgentName, Timestamp};
 use periapt_transport::{
-    AgentCertificate, AgentKey, Authority, ClientCertificate, GivenCertificate, HandshakeError,
-    PeerCertificate, PublicName, ServerCertificate, Trust, client_config, digest_of, requested_key,
-    server_config,
+    AgentCertificate, AgentKey, Authority, CertificateError, ClientCertificate, GivenCertificate,
+    HandshakeError, PeerCertificate, PublicName, ServerCertificate, Trust, bundle_client_config,
+    client_config, digest_of, requested_key, server_config,
 };
-use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, pki_types::ServerName};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 
@@ -36,6 +36,14 @@ impl Server {
         shown: &ClientCertificate,
         called: &'static str,
     ) -> Result<Option<AgentCertificate>, HandshakeError> {
+        self.meet_as(client_config(trust, shown).unwrap(), called).await
+    }
+
+    async fn meet_as(
+        &self,
+        client: Arc<ClientConfig>,
+        called: &'static str,
+    ) -> Result<Option<AgentCertificate>, HandshakeError> {
         let (one, other) = tokio::io::duplex(64 << 10);
         let acceptor = TlsAcceptor::from(server_config(&self.shown, self.authority.certificate()).unwrap());
         let accepting = tokio::spawn(async move {
@@ -49,7 +57,7 @@ impl Server {
                 PeerCertificate::Controller(_) => unreachable!("agents alone connect"),
             }))
         });
-        let connector = TlsConnector::from(client_config(trust, shown).unwrap());
+        let connector = TlsConnector::from(client);
         let reason = |error| HandshakeError::of(&error).unwrap();
         let mut stream =
             connector.connect(ServerName::try_from(called).unwrap(), other).await.map_err(reason)?;
@@ -96,6 +104,25 @@ async fn a_controller_with_another_authority_is_refused() {
     for trust in [Trust::Digest(digest_of(&pem).unwrap()), Trust::Authority(pem)] {
         let error = server.meet(&trust, &nobody(), "127.0.0.1").await.unwrap_err();
         assert_eq!(error, HandshakeError::OtherAuthority);
+    }
+}
+
+#[tokio::test]
+async fn a_bundle_is_trusted_as_far_as_it_can_be_read() {
+    let (server, other) = (Server::started(Timestamp::now()), Authority::generate().unwrap());
+    let unreadable = "# text\n-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n\
+        -----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n-----BEGIN X\n\u{e9}\n";
+    let bundle = |authorities: &[&Authority]| {
+        let certificates: String = authorities.iter().map(|authority| authority.certificate()).collect();
+        format!("{unreadable}{certificates}{unreadable}-----BEGIN CERTIFICATE-----\nAAAA").into_bytes()
+    };
+    let trusting = |authorities: &[&Authority]| bundle_client_config(&bundle(authorities)).unwrap();
+    assert_eq!(server.meet_as(trusting(&[&other, &server.authority]), "127.0.0.1").await, Ok(None));
+    let error = server.meet_as(trusting(&[&other]), "127.0.0.1").await.unwrap_err();
+    assert_eq!(error, HandshakeError::OtherAuthority);
+    for without in [bundle(&[]), Vec::new(), vec![0; 1_000], b"-----BEGIN CERTIFICATE-----".to_vec()] {
+        let refused = bundle_client_config(&without).unwrap_err();
+        assert!(matches!(refused, CertificateError::NoCertificate), "{refused}");
     }
 }
 

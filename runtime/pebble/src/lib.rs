@@ -26,7 +26,8 @@ pub use identity::Access;
 pub use limits::PodLimits;
 pub use log::OutputLine;
 pub use log_push::{
-    LogPush, LogPushForm, LogPushLine, LogPushLocation, LogPushResult, LogPushStream, LogTargetState,
+    LogPush, LogPushForm, LogPushLine, LogPushLocation, LogPushResult, LogPushScheme, LogPushStream,
+    LogTargetState,
 };
 pub use message::{
     Account, AddLayer, ChangeId, ChecksAction, ChecksBody, ExecBody, Exit, IdentitiesBody, LogPushId,

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 pub(crate) use label::expanded;
-pub use location::LogPushLocation;
+pub use location::{LogPushLocation, LogPushScheme};
 
 /// The characters of a refusal's words that are kept.
 const MAX_SAID: usize = 200;

@@ -12,7 +12,8 @@ async fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
     let socket = PathBuf::from(arguments.next().ok_or("a directory")?).join(".pebble.socket");
     let http = arguments.next().map(|address| address.parse()).transpose()?;
     let (socket, driver) = (Some(socket), DriverKind::Plain);
-    let options = PodOptions { socket, keeper: None, http, driver, accepts_no_isolation: true };
+    let options =
+        PodOptions { socket, keeper: None, http, driver, accepts_no_isolation: true, certificates: None };
     let cancel = CancellationToken::new();
     let stop = cancel.clone();
     tokio::spawn(async move {

@@ -25,6 +25,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    authorities::Authorities,
     driver::{Order, Orders, Report, Streams, terminal},
     event::{Event, Reply},
     network::Network,
@@ -122,6 +123,17 @@ impl Drop for Gone {
     }
 }
 
+/// The ways of the pod's own connections.
+#[derive(Debug, Clone)]
+pub(crate) struct Ways {
+    /// The way of checks.
+    pub(crate) network: Network,
+    /// The way of log targets.
+    pub(crate) outward: Outward,
+    /// The authorities by which servers of `https` are known.
+    pub(crate) authorities: Authorities,
+}
+
 /// The core and what it drives.
 #[derive(Debug)]
 pub(crate) struct Core {
@@ -141,8 +153,7 @@ pub(crate) struct Core {
     /// The tokens that close the streams of commands, whose processes may have ended.
     open: BTreeMap<ProcessId, CancellationToken>,
     lines: watch::Sender<u64>,
-    network: Network,
-    outward: Outward,
+    ways: Ways,
     /// The pod's own services, by name, with their commands.
     services: BTreeMap<String, String>,
     ends: mpsc::Sender<ServiceEnd>,
@@ -162,7 +173,7 @@ impl Core {
         supervisor: Supervisor,
         orders: Orders,
         reports: mpsc::UnboundedReceiver<Report>,
-        (network, outward): (Network, Outward),
+        ways: Ways,
         services: BTreeMap<String, String>,
     ) -> (Self, Handle, mpsc::Receiver<ServiceEnd>) {
         let (sender, events) = mpsc::channel(QUEUE);
@@ -192,8 +203,7 @@ impl Core {
             live: BTreeMap::new(),
             open: BTreeMap::new(),
             lines,
-            network,
-            outward,
+            ways,
             services,
             ends,
             told: None,
@@ -336,16 +346,16 @@ impl Core {
                 self.sockets.remove(&task);
             }
             PodOutput::Probe(id, question, timeout) => {
-                let (events, network) = (self.sender.clone(), self.network.clone());
+                let (events, ways) = (self.sender.clone(), self.ways.clone());
                 tokio::spawn(async move {
-                    let result = probe::ask(question, network, timeout).await;
+                    let result = probe::ask(question, ways.network, ways.authorities, timeout).await;
                     let _ = events.send(Event::Input(PodInput::Probed(id, result))).await;
                 });
             }
             PodOutput::Push(id, lines) => {
-                let (events, outward) = (self.sender.clone(), self.outward.clone());
+                let (events, ways) = (self.sender.clone(), self.ways.clone());
                 tokio::spawn(async move {
-                    let result = push::send(&lines, &outward).await;
+                    let result = push::send(&lines, &ways.outward, &ways.authorities).await;
                     let _ = events.send(Event::Input(PodInput::Pushed(id, result))).await;
                 });
             }

@@ -6,6 +6,7 @@
 //! connections and queues have bounds, and peers that are slow or silent have time limits.
 
 mod api;
+mod authorities;
 mod calls;
 mod connection;
 mod container;

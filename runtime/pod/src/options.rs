@@ -17,6 +17,9 @@ pub struct PodOptions {
     pub driver: DriverKind,
     /// True if the caller knows that a driver may isolate nothing.
     pub accepts_no_isolation: bool,
+    /// The path of the authorities' certificates by which the pod knows servers of `https`, among the workload's files;
+    /// none: the usual paths of systems.
+    pub certificates: Option<String>,
 }
 
 /// A pod that cannot begin or go on.

@@ -23,8 +23,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     api,
+    authorities::Authorities,
     connection::{Callers, serve_tcp, serve_unix},
-    core::Core,
+    core::{Core, Ways},
     driver::{self, Driver},
     keeper::{Keeper, PodNews, Targets},
     network::Network,
@@ -49,7 +50,7 @@ pub async fn run(
     cancel: CancellationToken,
     ready: impl FnOnce(),
 ) -> Result<i32, PodError> {
-    let PodOptions { socket, keeper, http, driver: kind, accepts_no_isolation } = options;
+    let PodOptions { socket, keeper, http, driver: kind, accepts_no_isolation, certificates } = options;
     if !kind.isolates() && !accepts_no_isolation {
         return Err(PodError::NoIsolation(kind.as_str()));
     }
@@ -63,8 +64,17 @@ pub async fn run(
     let workload_network = kind.workload_network();
     let (driver, network) = kind.build().map_err(PodError::Setup)?;
     let (callers, search_path) = (Callers::Named, driver::SEARCH_PATH.to_owned());
-    let served =
-        Served { listeners, keeper, driver, services, callers, network, workload_network, search_path };
+    let served = Served {
+        listeners,
+        keeper,
+        driver,
+        services,
+        callers,
+        network,
+        workload_network,
+        search_path,
+        certificates,
+    };
     serve(served, cancel, ready).await
 }
 
@@ -81,6 +91,8 @@ pub(crate) struct Served {
     pub(crate) workload_network: WorkloadNetwork,
     /// The search path of processes that are given none.
     pub(crate) search_path: String,
+    /// See [`PodOptions::certificates`].
+    pub(crate) certificates: Option<String>,
 }
 
 /// Runs a pod of these parts.
@@ -89,8 +101,17 @@ pub(crate) async fn serve(
     cancel: CancellationToken,
     ready: impl FnOnce(),
 ) -> Result<i32, PodError> {
-    let Served { listeners, keeper, mut driver, services, callers, network, workload_network, search_path } =
-        served;
+    let Served {
+        listeners,
+        keeper,
+        mut driver,
+        services,
+        callers,
+        network,
+        workload_network,
+        search_path,
+        certificates,
+    } = served;
     driver.create().map_err(PodError::Setup)?;
     let (root, file_bounds) = (driver.root(), driver.file_bounds());
     let (sockets, calls) = keeper.is_some().then(mpsc::unbounded_channel).unzip();
@@ -103,7 +124,8 @@ pub(crate) async fn serve(
     let settings = settings()?;
     let boot_id = settings.boot_id.clone();
     let supervisor = Supervisor::new(settings);
-    let ways = (network.clone(), outward);
+    let authorities = Authorities::new(root.clone(), certificates);
+    let ways = Ways { network: network.clone(), outward, authorities };
     let (core, handle, mut ends) = Core::new(supervisor, orders.clone(), reports, ways, services);
     let (notices, states) = (handle.notices(), handle.states());
     let state = Arc::new(api::State::new(handle, root, file_bounds, search_path));

@@ -10,13 +10,18 @@ use hyper_util::rt::TokioIo;
 use periapt_pebble::Probe;
 use tokio::time::timeout;
 
-use crate::network::Network;
+use crate::{authorities::Authorities, network::Network};
 
 /// The most redirections that are followed.
 const MAX_REDIRECTIONS: usize = 10;
 
 /// Asks a workload. The error is in words.
-pub(crate) async fn ask(question: Probe, network: Network, within: Duration) -> Result<(), String> {
+pub(crate) async fn ask(
+    question: Probe,
+    network: Network,
+    authorities: Authorities,
+    within: Duration,
+) -> Result<(), String> {
     let asked = async {
         match question {
             Probe::Tcp { host, port } => {
@@ -27,17 +32,23 @@ pub(crate) async fn ask(question: Probe, network: Network, within: Duration) -> 
                     .map(|_| ())
                     .map_err(|error| format!("{host}:{port}: {error}"))
             }
-            Probe::Http { url, headers } => get(&url, &headers, &network).await,
+            Probe::Http { url, headers } => get(&url, &headers, &network, &authorities).await,
         }
     };
     timeout(within, asked).await.unwrap_or_else(|_| Err("timed out".to_owned()))
 }
 
-async fn get(url: &str, headers: &BTreeMap<String, String>, network: &Network) -> Result<(), String> {
+async fn get(
+    url: &str,
+    headers: &BTreeMap<String, String>,
+    network: &Network,
+    authorities: &Authorities,
+) -> Result<(), String> {
     let mut at: Uri = url.parse().map_err(|error| format!("{url:?} is no URL: {error}"))?;
     for _ in 0..=MAX_REDIRECTIONS {
-        let (status, location) =
-            get_once(&at, headers, network).await.map_err(|error| format!("Get \"{at}\": {error}"))?;
+        let (status, location) = get_once(&at, headers, network, authorities)
+            .await
+            .map_err(|error| format!("Get \"{at}\": {error}"))?;
         match status {
             200..=299 => return Ok(()),
             301 | 302 | 303 | 307 | 308 if location.is_some() => {
@@ -65,13 +76,17 @@ async fn get_once(
     at: &Uri,
     headers: &BTreeMap<String, String>,
     network: &Network,
+    authorities: &Authorities,
 ) -> Result<(u16, Option<String>), String> {
-    if at.scheme_str() != Some("http") {
-        return Err("only http:// is supported".to_owned());
-    }
+    let (is_encrypted, usual_port) = match at.scheme_str() {
+        Some("http") => (false, 80),
+        Some("https") => (true, 443),
+        _ => return Err("only http:// and https:// are supported".to_owned()),
+    };
     let authority = at.authority().ok_or("it has no host")?;
-    let (host, port) = (authority.host().trim_matches(['[', ']']), authority.port_u16().unwrap_or(80));
-    let stream = network.connect(host, port).await?;
+    let host = authority.host().trim_matches(['[', ']']);
+    let stream = network.connect(host, authority.port_u16().unwrap_or(usual_port)).await?;
+    let stream = if is_encrypted { authorities.secure(host, stream).await? } else { stream };
     let (mut sender, connection) =
         http1::handshake(TokioIo::new(stream)).await.map_err(|error| error.to_string())?;
     let mut request = Request::get(at.path_and_query().map_or("/", |it| it.as_str()))

@@ -1,4 +1,4 @@
-//! Pushes of lines to log targets, by HTTP.
+//! Pushes of lines to log targets, by HTTP with and without TLS.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
 use hyper::{body::Incoming, client::conn::http1};
 use hyper_util::rt::TokioIo;
-use periapt_pebble::{LogPush, LogPushResult};
+use periapt_pebble::{LogPush, LogPushResult, LogPushScheme};
 use tokio::time::timeout;
 
-use crate::outward::Outward;
+use crate::{authorities::Authorities, outward::Outward};
 
 /// The time for a push, from the connection to the answer's head.
 const PUSH_TIME: Duration = Duration::from_secs(15);
@@ -26,17 +26,21 @@ const MAX_SAID: usize = 1 << 10;
 const SAID_TIME: Duration = Duration::from_secs(2);
 
 /// Sends lines to their target.
-pub(crate) async fn send(push: &LogPush, outward: &Outward) -> LogPushResult {
+pub(crate) async fn send(push: &LogPush, outward: &Outward, authorities: &Authorities) -> LogPushResult {
     let host = &push.location.authority;
-    match timeout(PUSH_TIME, post(push, outward)).await {
+    match timeout(PUSH_TIME, post(push, outward, authorities)).await {
         Ok(Ok(result)) => result,
         Ok(Err(reason)) => LogPushResult::Failed(format!("{host:?}: {reason}")),
         Err(_) => LogPushResult::Failed(format!("{host:?}: no answer in time")),
     }
 }
 
-async fn post(push: &LogPush, outward: &Outward) -> Result<LogPushResult, String> {
+async fn post(push: &LogPush, outward: &Outward, authorities: &Authorities) -> Result<LogPushResult, String> {
     let stream = outward.connect(&push.location.host, push.location.port).await?;
+    let stream = match push.location.scheme {
+        LogPushScheme::Http => stream,
+        LogPushScheme::Https => authorities.secure(&push.location.host, stream).await?,
+    };
     let mut settings = http1::Builder::new();
     settings.max_buf_size(MAX_HEAD);
     let (mut sender, connection) =
@@ -101,6 +105,7 @@ mod tests {
 
     fn push_to(host: &str, port: u16) -> LogPush {
         let location = LogPushLocation {
+            scheme: LogPushScheme::Http,
             host: host.to_owned(),
             port,
             authority: format!("{host}:{port}"),
@@ -133,6 +138,7 @@ mod tests {
         tokio::spawn(take_all(taken, calls));
         let network = Network::System(Names::OfSystem);
         let outward = Outward::new(WorkloadNetwork::Absent, network, Some(&sockets)).unwrap();
+        let authorities = Authorities::new("/".into(), None);
         let large = format!("HTTP/1.1 204 No Content\r\nX: {}\r\n\r\n", "x".repeat(1 << 20));
         let endless = format!("HTTP/1.1 400 Bad\r\n\r\n{}", "y".repeat(1 << 20));
         for (host, word, said, expected) in [
@@ -155,8 +161,9 @@ mod tests {
             ("db-0", OPENED, "nonsense\r\n\r\n", "Failed("),
             ("db-0", OPENED, "", "Failed("),
         ] {
-            let (outward, said) = (outward.clone(), said.to_owned());
-            let sending = tokio::spawn(async move { send(&push_to(host, port), &outward).await });
+            let (outward, authorities, said) = (outward.clone(), authorities.clone(), said.to_owned());
+            let sending =
+                tokio::spawn(async move { send(&push_to(host, port), &outward, &authorities).await });
             let WorkloadCall { order, stream } = called.recv().await.unwrap();
             assert_eq!(order, DialOrder { host: host.to_owned(), port });
             let request = tokio::task::spawn_blocking(move || {

@@ -27,7 +27,10 @@ pub(crate) const ROOMS: &[Room] = &[
     Room { name: "periapt-hook", arrows: &["periapt-host-api"] },
     Room { name: "periapt-shell", arrows: &["periapt-hook"] },
     Room { name: "periapt-pebble", arrows: &["periapt-host-api"] },
-    Room { name: "periapt-pod", arrows: &["periapt-pebble", "periapt-helper", "periapt-netlink"] },
+    Room {
+        name: "periapt-pod",
+        arrows: &["periapt-pebble", "periapt-helper", "periapt-netlink", "periapt-transport"],
+    },
     Room { name: "periapt-sandbox", arrows: &["periapt-hook"] },
     Room {
         name: "periapt-agent",

@@ -28,6 +28,7 @@ use super::{
     wire::{self, FromInit, ToInit},
 };
 use crate::{
+    authorities,
     connection::Callers,
     driver::SEARCH_PATH,
     keeper::Keeper,
@@ -226,6 +227,7 @@ fn run(order: &Order, container: Container, control: &mut UnixStream) -> Result<
             network: Network::System(Names::OfHosts),
             workload_network: WorkloadNetwork::OfContainer,
             search_path,
+            certificates: order.environment.get(authorities::VARIABLE).cloned(),
         };
         serve(served, cancel, || {
             let _ = tell(control, &Line::Ready(gaps));

@@ -19,9 +19,15 @@ const SOCKET: &str = "PERIAPT_TEST_POD";
 /// The longest wait for a condition.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// Returns the path of the certificates that a pod trusts: the host's own would be those of any program.
+fn certificates_beside(socket: &Path) -> String {
+    socket.with_file_name("certificates.pem").to_str().unwrap().to_owned()
+}
+
 fn options(socket: PathBuf) -> PodOptions {
+    let certificates = Some(certificates_beside(&socket));
     let (socket, driver) = (Some(socket), DriverKind::Plain);
-    PodOptions { socket, keeper: None, http: None, driver, accepts_no_isolation: true }
+    PodOptions { socket, keeper: None, http: None, driver, accepts_no_isolation: true, certificates }
 }
 
 /// The pod's process. Without the variable, nothing asks for a pod.
@@ -69,6 +75,11 @@ impl Pod {
 
     pub(crate) fn socket(&self) -> PathBuf {
         self.directory.path().join(".pebble.socket")
+    }
+
+    /// Returns the path of the certificates that the pod trusts. There is no file at first.
+    pub(crate) fn certificates(&self) -> String {
+        certificates_beside(&self.socket())
     }
 
     pub(crate) fn client(&self) -> Client {

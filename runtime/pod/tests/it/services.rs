@@ -91,7 +91,7 @@ fn checks_ask_real_workloads() {
         check("wrong", &format!("http: {{url: 'http://127.0.0.1:{port}/other'}}")),
         check("tcp", &format!("tcp: {{port: {port}, host: 127.0.0.1}}")),
         check("nobody", "tcp: {port: 1, host: 127.0.0.1}"),
-        check("secure", "http: {url: 'https://127.0.0.1/'}"),
+        check("scheme", "http: {url: 'ftp://127.0.0.1/'}"),
         check("exec", "exec: {command: \"sh -c 'echo sick; exit 7'\"}"),
     ];
     client.add_layer(&format!("checks:\n{}", checks.concat()));
@@ -110,7 +110,7 @@ fn checks_ask_real_workloads() {
         .filter(|check| check["status"] == "down")
         .map(|check| check["name"].as_str().unwrap())
         .collect();
-    assert_eq!(down, ["exec", "nobody", "secure", "wrong"]);
+    assert_eq!(down, ["exec", "nobody", "scheme", "wrong"]);
     let changes = client.result("/v1/changes?select=all").to_string();
     for part in ["exit status 7; sick", "non-2xx status code 500", "only http://"] {
         assert!(changes.contains(part), "{part}: {changes}");

@@ -157,7 +157,12 @@ async fn uncontained(pod: Pod, shown: &str) -> Result<i32> {
     let Pod { socket, keeper, http, i_know_that_nothing_is_isolated: accepts_no_isolation, .. } = pod;
     let keeper =
         keeper.then(input::inherited_socket).transpose().explain(|| "the agent's socket".to_owned())?;
-    let options = PodOptions { socket, keeper, http, driver, accepts_no_isolation };
+    // The environment of other pods is their agent's, whose files they do not see.
+    let certificates = match driver {
+        DriverKind::Plain => std::env::var("SSL_CERT_FILE").ok(),
+        DriverKind::Wasm(_) => None,
+    };
+    let options = PodOptions { socket, keeper, http, driver, accepts_no_isolation, certificates };
     let ended = periapt_pod::run(options, cancelled_by_signal()?, || announce(&shown)).await;
     ended.map_err(|error| match error {
         PodError::NoIsolation(_) => {

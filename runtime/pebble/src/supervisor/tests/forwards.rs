@@ -269,14 +269,14 @@ fn a_target_follows_the_plan() {
 #[test]
 fn a_target_that_cannot_be_reached_is_a_warning_once_and_the_layer_stays() {
     let mut pod = pod(&[]);
-    let secure = "log-targets: {t: {override: replace, type: loki, location: 'https://h/', services: [all]}}";
+    let other = "log-targets: {t: {override: replace, type: loki, location: 'ftp://h/', services: [all]}}";
     for _ in 0..3 {
-        pod.add(secure).unwrap();
+        pod.add(other).unwrap();
         pod.says("a", "line\n");
         pod.seconds(100.0);
     }
     let words =
-        "lines cannot be forwarded: its location \"https://h/\" is one of https; pods speak http alone";
+        "lines cannot be forwarded: its location \"ftp://h/\" is no URL that begins with http:// or https://";
     assert_eq!(pod.warnings(), [format!("log target \"t\": {words}")]);
     assert_eq!(pod.told_of_targets(), [("t".to_owned(), LogTargetState::Fails(words.to_owned()))]);
     let syslog = "log-targets: {t: {override: merge, type: syslog, location: 'tcp://h:514'}}";
@@ -284,7 +284,7 @@ fn a_target_that_cannot_be_reached_is_a_warning_once_and_the_layer_stays() {
     assert!(pod.warnings()[1].contains("its type is syslog"));
     assert!(pod.pushes.is_empty());
     // Once it can be reached, it gets the lines that are kept.
-    pod.add("log-targets: {t: {override: merge, type: opentelemetry, location: 'http://h:4318'}}").unwrap();
+    pod.add("log-targets: {t: {override: merge, type: opentelemetry, location: 'https://h:4318'}}").unwrap();
     pod.seconds(0.0);
     let (_, push) = pod.pushed();
     assert_eq!((push.path().as_str(), lines(&push).len()), ("/v1/logs", 3));
