@@ -11,18 +11,19 @@ use periapt_host_api::{
     secret::{SecretData, SecretKey},
     view::View,
 };
-use serde::Serialize;
+use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
     ActionResults, CallAnswer, CallError, CallTime, ContextError, FileError, FileRequest, HookLimits, IdSeed,
-    LeaseState, OutputStream,
+    LeaseState, OutputStream, RecordedBudgets, ReplayedCalls,
     actions::RunningAction,
     early::EarlyEffects,
     effects::Effects,
     exec::ExecRelation,
     files::Files,
     lease::{Interruption, Leadership, into_answer},
-    recorder::Recorder,
+    recorder::{BEGIN, FILE, Recorder},
+    replay::Replay,
     resources::Resources,
     secrets::Secrets,
     snapshot::Snapshot,
@@ -60,9 +61,19 @@ pub struct HookInputs {
 pub struct HookContext {
     pub(crate) run: HookRun,
     pub(crate) recorder: Recorder,
+    /// The record that answers the calls of a replay.
+    pub(crate) replay: Option<Replay>,
     pub(crate) context_id: String,
     pub(crate) api_addresses: Vec<String>,
     attempt: u32,
+}
+
+/// The way in which a call is recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Privacy {
+    Open,
+    /// Arguments and answer are kept apart, to be sealed.
+    Sealed,
 }
 
 /// The state of one run.
@@ -96,8 +107,10 @@ pub struct HookResults {
     pub action: Option<ActionResults>,
     /// Early effects that the host has not drained, in order.
     pub early: Vec<(Timestamp, EarlyEffect)>,
-    /// The recorded host calls.
+    /// The recorded host calls; of a replay none.
     pub calls: RecordedCalls,
+    /// The calls of a replay; none for a run that was no replay.
+    pub replayed: Option<ReplayedCalls>,
     /// Bytes of log that the hook wrote, with those past the budget.
     pub log_bytes: u64,
 }
@@ -124,10 +137,33 @@ impl HookContext {
         Ok(Self {
             run: HookRun::new(snapshot, inputs.event, leadership, inputs.ids, inputs.limits),
             recorder,
+            replay: None,
             context_id: inputs.context_id,
             api_addresses: inputs.api_addresses,
             attempt: inputs.attempt,
         })
+    }
+
+    /// Answers the calls from a record. Snapshot, lease and seed of the inputs answer none of them.
+    #[must_use]
+    pub fn replaying(self, calls: RecordedCalls) -> Self {
+        Self { replay: Some(Replay::new(calls)), ..self }
+    }
+
+    /// Returns true if this is a replay, and the run made another call than the recorded one. The host must end it.
+    pub fn differs(&self) -> bool {
+        self.replay.as_ref().is_some_and(Replay::differs)
+    }
+
+    /// Begins a run in the sandbox: records its budgets and its environment, and returns the environment. A replay
+    /// returns the recorded one.
+    pub fn begin(&mut self, budgets: &RecordedBudgets) -> Vec<(String, String)> {
+        if let Some(recorded) = self.replay.as_mut().and_then(|replay| replay.answer_of(BEGIN)) {
+            return recorded;
+        }
+        let environment = self.environment();
+        self.recorder.record(BEGIN, budgets, &environment);
+        environment
     }
 
     /// Returns the event that the charm handles.
@@ -165,6 +201,11 @@ impl HookContext {
     /// Takes the result of the request in an [`CallAnswer::NeedsFile`](crate::CallAnswer::NeedsFile): the content of a file
     /// that was read, no bytes for one that was written. The host then repeats the call, which is decided by it.
     pub fn file_answered(&mut self, request: FileRequest, answer: Result<Vec<u8>, FileError>) {
+        match &mut self.replay {
+            Some(replay) => replay.file_answered(),
+            // The output of a tool may have secret content.
+            None => self.recorder.record_confidential(FILE, &(), &request),
+        }
         self.run.files.answered(request, answer);
     }
 
@@ -203,12 +244,15 @@ impl HookContext {
     }
 
     /// Makes a call, and records it with its answer.
-    pub(crate) fn call<A: Serialize, T: Serialize>(
+    pub(crate) fn call<A: Serialize, T: Serialize + DeserializeOwned>(
         &mut self,
         function: &str,
         arguments: A,
         behaviour: impl FnOnce(&mut HookRun) -> T,
     ) -> T {
+        if let Some(answer) = self.replayed(function, &arguments) {
+            return answer;
+        }
         let answer = behaviour(&mut self.run);
         self.recorder.record(function, &arguments, &answer);
         answer
@@ -216,26 +260,45 @@ impl HookContext {
 
     /// Makes a call that may need leadership. It is recorded when it is answered, not when the host must repeat
     /// it.
-    pub(crate) fn leader_call<A: Serialize, T: Serialize>(
+    pub(crate) fn leader_call<A: Serialize, T: Serialize + DeserializeOwned>(
         &mut self,
         function: &str,
         arguments: A,
         behaviour: impl FnOnce(&mut HookRun) -> Result<T, Interruption>,
     ) -> CallAnswer<Result<T, CallError>> {
-        self.recorded(behaviour, |recorder, answer| recorder.record(function, &arguments, answer))
+        self.recorded(function, Privacy::Open, &arguments, behaviour)
     }
 
     /// Makes a call, and records it once it is answered.
-    pub(crate) fn recorded<T>(
+    pub(crate) fn recorded<A: Serialize, T: Serialize + DeserializeOwned>(
         &mut self,
+        function: &str,
+        privacy: Privacy,
+        arguments: &A,
         behaviour: impl FnOnce(&mut HookRun) -> Result<T, Interruption>,
-        record: impl FnOnce(&mut Recorder, &Result<T, CallError>),
     ) -> CallAnswer<Result<T, CallError>> {
+        if let Some(answer) = self.replayed(function, arguments) {
+            return CallAnswer::Ready(answer);
+        }
         let answer = into_answer(behaviour(&mut self.run));
-        if let CallAnswer::Ready(result) = &answer {
-            record(&mut self.recorder, result);
+        match (&answer, privacy) {
+            (CallAnswer::Ready(result), Privacy::Open) => self.recorder.record(function, arguments, result),
+            (CallAnswer::Ready(result), Privacy::Sealed) => {
+                self.recorder.record_confidential(function, arguments, result);
+            }
+            _ => {}
         }
         answer
+    }
+
+    /// Returns the recorded answer to a call. Returns none if this is no replay, or the call is not the recorded one: then
+    /// its answer counts for nothing, because the host ends the run.
+    pub(crate) fn replayed<A: Serialize, T: DeserializeOwned>(
+        &mut self,
+        function: &str,
+        arguments: &A,
+    ) -> Option<T> {
+        self.replay.as_mut()?.answer(function, arguments)
     }
 
     /// Ends the run.
@@ -251,6 +314,7 @@ impl HookContext {
             action,
             early,
             calls: self.recorder.finish(),
+            replayed: self.replay.map(Replay::finish),
             log_bytes,
         }
     }

@@ -1,10 +1,10 @@
 //! Errors of host calls.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A refused call. The variants are those of the contract (`charm.wit`). The texts are those of Juju's hook
 /// tools, without the leading `ERROR `, because charms match on them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "kebab-case")]
 pub enum CallError {
     /// The arguments are invalid; the only kind for which a hook tool exits with code 2.

@@ -8,12 +8,12 @@ use periapt_host_api::{
     status::Life,
     view::{RelationView, RemoteEnd, UnitOutline},
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::context::{HookContext, HookRun};
 
 /// The wanted units with their statuses.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct GoalState {
     /// The units of the own application, this one included.
@@ -23,7 +23,7 @@ pub struct GoalState {
 }
 
 /// The status of a unit or a relation.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct GoalStatus {
     /// A unit's workload status, a relation's state, or `dying`.

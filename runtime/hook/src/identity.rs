@@ -35,8 +35,8 @@ impl HookContext {
     }
 
     /// Returns Periapt's version.
-    pub fn version(&mut self) -> &'static str {
-        self.call("identity.version", (), |_| env!("CARGO_PKG_VERSION"))
+    pub fn version(&mut self) -> String {
+        self.call("identity.version", (), |_| env!("CARGO_PKG_VERSION").to_owned())
     }
 
     /// Returns the unit's address in its network.

@@ -27,6 +27,7 @@ mod pebble;
 mod ports;
 mod recorder;
 mod relations;
+mod replay;
 mod resources;
 mod secrets;
 mod snapshot;
@@ -48,10 +49,13 @@ pub use lease::{CallAnswer, CallTime, HeldLease, LeaseState, MAX_ASKED};
 pub use limits::HookLimits;
 pub use log::OutputStream;
 pub use ports::Ports;
+pub use replay::{
+    CallDifference, NotReplayable, RecordedBudgets, ReplayableRun, ReplayedCall, ReplayedCalls,
+};
 pub use resources::ResourceFile;
 pub use secrets::{GetMode, IdSeed, NewOwner, SecretInfo, SecretMetadata};
 pub use snapshot::ContextError;
 pub use status::{ApplicationStatuses, CharmStatus};
 pub use storage::MountedStorage;
 pub use tools::{HookTool, ToolOutput, hook_tool_names, hook_tools, is_hook_tool};
-pub use workloads::{Received, WorkloadTarget};
+pub use workloads::{Received, ReplayedAnswer, WorkloadTarget};

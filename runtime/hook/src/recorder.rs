@@ -1,7 +1,7 @@
 //! The recorded host calls of a run with their answers, for the journal (`docs/design/sandbox.md`). Both
 //! interfaces record here.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use periapt_host_api::{
     hash,
@@ -12,6 +12,12 @@ use serde::Serialize;
 /// Arguments above this size in bytes are kept as their digest: a replay needs the answers, and of the
 /// arguments only whether they are the same.
 const ARGUMENT_BYTES: usize = 1 << 10;
+
+/// The function of the first record of a run in the sandbox: the budgets, answered by the environment.
+pub(crate) const BEGIN: &str = "run.begin";
+
+/// The function of a tool's request for a file. The tool's own call follows.
+pub(crate) const FILE: &str = "files.request";
 
 /// Bytes of a call's record beside its texts.
 const CALL_BYTES: usize = 64;
@@ -112,7 +118,7 @@ impl Recorder {
     }
 
     fn fits<A: Serialize, T: Serialize>(&mut self, function: &str, arguments: &A, answer: &T) -> bool {
-        let arguments = short(json(arguments));
+        let arguments = short(json(arguments).into()).into_owned();
         let answer = json(answer);
         let digest = hash::of_value(&answer);
         let known = self.answers.get(&digest).copied();
@@ -133,16 +139,22 @@ impl Recorder {
     }
 }
 
-fn json<T: Serialize>(value: &T) -> String {
+pub(crate) fn json<T: Serialize>(value: &T) -> String {
     // All recorded values have text keys, so they can be written. Otherwise the record holds the error.
     serde_json::to_string(value).unwrap_or_else(|error| error.to_string())
 }
 
-fn short(arguments: String) -> String {
+/// Returns arguments as the record keeps them.
+pub(crate) fn short(arguments: Cow<'_, str>) -> Cow<'_, str> {
     match arguments.len() > ARGUMENT_BYTES {
-        true => format!(r#"{{"digest":"{}","bytes":{}}}"#, hash::of_value(&arguments), arguments.len()),
+        true => digest(&arguments).into(),
         false => arguments,
     }
+}
+
+/// Returns the digest of arguments, as the record keeps it.
+pub(crate) fn digest(arguments: &str) -> String {
+    format!(r#"{{"digest":"{}","bytes":{}}}"#, hash::of_value(arguments), arguments.len())
 }
 
 #[cfg(test)]

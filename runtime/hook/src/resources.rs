@@ -10,7 +10,7 @@ use periapt_host_api::{
     charm::ResourceKind,
     resource::{ResourceKey, resource_path},
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::{
     CallAnswer, CallError,
@@ -22,7 +22,7 @@ use crate::{
 const SHOWN: usize = 128;
 
 /// The file of a resource.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct ResourceFile {
     /// The path of the file in the hook.

@@ -10,7 +10,7 @@ use periapt_host_api::{
     },
     view::SecretView,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::{CallError, CallTime, context::HookRun, lease::Interruption};
 
@@ -25,7 +25,7 @@ pub(crate) use gathered::Secrets;
 pub use read::{GetMode, SecretInfo};
 
 /// The owner of a new secret.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NewOwner {
     /// The application; leader only.

@@ -11,7 +11,7 @@ use periapt_host_api::{
     commit::EarlyEffect,
     status::{StatusInfo, WorkloadStatus, derive_application_status},
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::{
     CallAnswer, CallError, CallTime,
@@ -60,7 +60,7 @@ impl From<CharmStatus> for WorkloadStatus {
 }
 
 /// An application's status with those of its units.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct ApplicationStatuses {
     /// The status that the leader set, or else the worst of the units'.

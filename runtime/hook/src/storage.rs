@@ -1,7 +1,7 @@
 //! Storage as the charm sees it (`docs/hook-model.md` 5.8). The sandbox handles its files.
 
 use periapt_host_api::{StorageId, StorageName, storage::StorageKind, view::StorageView};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::{
     CallError,
@@ -12,7 +12,7 @@ use crate::{
 const MAX_COUNT: u32 = 1_000;
 
 /// The part of an instance that a charm sees.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct MountedStorage {
     /// The kind; always a filesystem.

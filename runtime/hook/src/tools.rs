@@ -1,7 +1,7 @@
 //! The argv interface: Juju's hook tools (`docs/hook-model.md` section 5). A tool parses its arguments, calls the
 //! run, and prints. The behaviour itself stands with the run's subjects.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::{CallAnswer, CallError, CallTime, HookContext, context::HookRun, lease::Interruption};
 
@@ -34,11 +34,14 @@ mod yaml;
 use call::Call;
 use flags::{Flag, Parsed};
 
+/// The function of each tool's call in the record.
+const FUNCTION: &str = "hook-tools.run";
+
 /// The longest error text in characters: it may quote an argument, which may be a mebibyte long.
 const MAX_ERROR_CHARS: usize = 4_096;
 
 /// The outcome of a hook tool, as a process would leave it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct ToolOutput {
     /// 0: success; 1: an error at run time; 2: invalid arguments (T-1).
@@ -158,6 +161,19 @@ impl HookContext {
         arguments: &[String],
         stdin: Option<&[u8]>,
     ) -> CallAnswer<ToolOutput> {
+        if let Some(replay) = &self.replay
+            && let Some(request) = replay.file_request()
+        {
+            return CallAnswer::NeedsFile(request);
+        }
+        let text = stdin.map(String::from_utf8_lossy);
+        if let Some(output) = self.replayed(FUNCTION, &(name, arguments, &text)) {
+            if name == log::JUJU_LOG.name {
+                // A replay has the lines of the charm's log, too.
+                let _ = run(&mut self.run, now, name, arguments, stdin);
+            }
+            return CallAnswer::Ready(output);
+        }
         let output = match run(&mut self.run, now, name, arguments, stdin) {
             Ok(Output { stdout, stderr }) => ToolOutput { exit_code: 0, stdout, stderr },
             Err(Interruption::Refused(error)) => failure(&error),
@@ -167,10 +183,9 @@ impl HookContext {
             Err(Interruption::NeedsResource(key)) => return CallAnswer::NeedsResource(key),
         };
         self.run.files.forget();
-        let stdin = stdin.map(String::from_utf8_lossy);
         match secret::is_confidential(name) {
-            true => self.recorder.record_confidential("hook-tools.run", &(name, arguments, stdin), &output),
-            false => self.recorder.record("hook-tools.run", &(name, arguments, stdin), &output),
+            true => self.recorder.record_confidential(FUNCTION, &(name, arguments, text), &output),
+            false => self.recorder.record(FUNCTION, &(name, arguments, text), &output),
         }
         CallAnswer::Ready(output)
     }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use periapt_host_api::ContainerName;
+use periapt_host_api::{ContainerName, Digest};
 use serde::{Deserialize, Serialize};
 
 use crate::{CallError, context::HookContext};
@@ -47,6 +47,36 @@ impl<'a> RecordedBytes<'a> {
         std::str::from_utf8(bytes).map_or(Self::Bytes(bytes), Self::Text)
     }
 }
+
+/// The same, as a replay reads it.
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum ReplayedBytes {
+    Text(String),
+    Bytes(Vec<u8>),
+    End,
+    Nothing,
+}
+
+impl From<ReplayedBytes> for Received {
+    fn from(bytes: ReplayedBytes) -> Self {
+        match bytes {
+            ReplayedBytes::Text(text) => Self::Bytes(text.into_bytes()),
+            ReplayedBytes::Bytes(bytes) => Self::Bytes(bytes),
+            ReplayedBytes::End => Self::End,
+            ReplayedBytes::Nothing => Self::Nothing,
+        }
+    }
+}
+
+/// The recorded answer to a call of a stream, with the time that the call waited.
+pub type ReplayedAnswer<T> = (Result<T, CallError>, Duration);
+
+/// The functions of the calls in the record.
+const CONNECT: &str = "workloads.connect";
+const READ: &str = "workloads.read";
+const WRITE: &str = "workloads.write";
+const SHUTDOWN: &str = "workloads.shutdown";
 
 impl HookContext {
     /// Finds the Pebble of a container that the unit's charm declares.
@@ -93,7 +123,7 @@ impl HookContext {
 
     /// Records the opening of a stream. `target` is as the charm gave it.
     pub fn workload_connected(&mut self, target: &str, answer: &Result<u32, CallError>, waited: Duration) {
-        self.recorder.record("workloads.connect", &(target,), &(answer, milliseconds(waited)));
+        self.recorder.record(CONNECT, &(target,), &(answer, milliseconds(waited)));
     }
 
     /// Records a read of at most `most` bytes. The bytes may be confidential, so they are sealed in the journal.
@@ -109,7 +139,7 @@ impl HookContext {
             Received::Nothing => RecordedBytes::Nothing,
         });
         let shown = (received, milliseconds(waited));
-        self.recorder.record_confidential("workloads.read", &(connection, most), &shown);
+        self.recorder.record_confidential(READ, &(connection, most), &shown);
         if let Ok(Received::Bytes(bytes)) = answer {
             self.recorder.carried(connection, bytes.len());
         }
@@ -122,9 +152,8 @@ impl HookContext {
         answer: &Result<u32, CallError>,
         waited: Duration,
     ) {
-        let digest = periapt_host_api::Digest::of(bytes);
         let shown = (answer, milliseconds(waited));
-        self.recorder.record("workloads.write", &(connection, digest, bytes.len()), &shown);
+        self.recorder.record(WRITE, &write(connection, bytes), &shown);
         if let Ok(written) = answer {
             self.recorder.carried(connection, usize::try_from(*written).unwrap_or(usize::MAX));
         }
@@ -132,8 +161,39 @@ impl HookContext {
 
     /// Records the end of writing.
     pub fn workload_shut(&mut self, connection: u32, answer: &Result<(), CallError>) {
-        self.recorder.record("workloads.shutdown", &(connection,), answer);
+        self.recorder.record(SHUTDOWN, &(connection,), answer);
     }
+
+    /// Returns the recorded opening of a stream. This and the next three return none if this is no replay, or the call is
+    /// not the recorded one.
+    pub fn replayed_connect(&mut self, target: &str) -> Option<ReplayedAnswer<u32>> {
+        self.replayed(CONNECT, &(target,)).map(waited)
+    }
+
+    /// Returns the recorded answer to a read of at most `most` bytes.
+    pub fn replayed_read(&mut self, (connection, most): (u32, u32)) -> Option<ReplayedAnswer<Received>> {
+        let (answer, time): ReplayedAnswer<ReplayedBytes> = waited(self.replayed(READ, &(connection, most))?);
+        Some((answer.map(Received::from), time))
+    }
+
+    /// Returns the recorded answer to a write.
+    pub fn replayed_write(&mut self, (connection, bytes): (u32, &[u8])) -> Option<ReplayedAnswer<u32>> {
+        self.replayed(WRITE, &write(connection, bytes)).map(waited)
+    }
+
+    /// Returns the recorded answer to the end of writing.
+    pub fn replayed_shutdown(&mut self, connection: u32) -> Option<Result<(), CallError>> {
+        self.replayed(SHUTDOWN, &(connection,))
+    }
+}
+
+/// Returns the arguments of a write in the record.
+fn write(connection: u32, bytes: &[u8]) -> (u32, Digest, usize) {
+    (connection, Digest::of(bytes), bytes.len())
+}
+
+fn waited<T>((answer, milliseconds): (Result<T, CallError>, u64)) -> ReplayedAnswer<T> {
+    (answer, Duration::from_millis(milliseconds))
 }
 
 fn milliseconds(waited: Duration) -> u64 {

@@ -119,6 +119,7 @@ fn nothing() -> HookResults {
         action: None,
         early: Vec::new(),
         calls: RecordedCalls::default(),
+        replayed: None,
         log_bytes: 0,
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use periapt_hook::RecordedBudgets;
 use periapt_host_api::budget::{BudgetKey, BudgetSettings};
 
 use crate::fuel::FUEL_PER_SECOND;
@@ -96,6 +97,21 @@ impl Budgets {
     }
 }
 
+impl From<&Budgets> for RecordedBudgets {
+    fn from(budgets: &Budgets) -> Self {
+        let Budgets { memory, fuel, wall, host_calls, tmp_bytes, tmp_files } = *budgets;
+        let wall_ms = u64::try_from(wall.as_millis()).unwrap_or(u64::MAX);
+        Self { memory, fuel, wall_ms, host_calls, tmp_bytes, tmp_files }
+    }
+}
+
+impl From<RecordedBudgets> for Budgets {
+    fn from(budgets: RecordedBudgets) -> Self {
+        let RecordedBudgets { memory, fuel, wall_ms, host_calls, tmp_bytes, tmp_files } = budgets;
+        Self { memory, fuel, wall: Duration::from_millis(wall_ms), host_calls, tmp_bytes, tmp_files }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -107,6 +123,12 @@ mod tests {
         assert_eq!((budgets.fuel, budgets.host_calls), (30 * FUEL_PER_SECOND, 1_000_000));
         assert_eq!(budgets.wall, Duration::from_secs(300));
         assert_eq!(Budgets::of_action(&BudgetSettings::default()).wall, Duration::from_secs(3600));
+    }
+
+    #[test]
+    fn recorded_budgets_are_those_of_the_run() {
+        let budgets = Budgets { wall: Duration::from_millis(1_500), memory: 7, ..Budgets::default() };
+        assert_eq!(Budgets::from(RecordedBudgets::from(&budgets)), budgets);
     }
 
     #[test]

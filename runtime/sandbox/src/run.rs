@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Instant};
 
-use periapt_hook::{HookContext, HookResults, OutputStream};
+use periapt_hook::{HookContext, HookResults, OutputStream, RecordedBudgets};
 use periapt_host_api::{Timestamp, journal::HookCosts};
 use wasmtime::{Store, UpdateDeadline, component::ResourceTable};
 
@@ -70,9 +70,10 @@ impl Sandbox {
     /// # Errors
     /// [`Busy`] if the pool is full. The hook has not started; the caller tries again with a new context.
     pub async fn run_hook(&self, prepared: &Prepared, inputs: RunInputs) -> Result<HookReport, Busy> {
-        let RunInputs { context, seed, budgets, storage, services } = inputs;
+        let RunInputs { mut context, seed, mut budgets, storage, services } = inputs;
         let began = Instant::now();
-        let environment = context.environment();
+        budgets.memory = budgets.memory.min(self.options().largest_memory);
+        let environment = context.begin(&RecordedBudgets::from(&budgets));
         let invocation = contract::invocation(context.event(), context.attempt());
         let resources = ResourcesMount::of(&context);
         let access = ContextAccess::new(context, Arc::clone(&services));
@@ -86,7 +87,7 @@ impl Sandbox {
         let state = HookState {
             access: Arc::clone(&access),
             services,
-            limiter: Limiter::new(budgets.memory.min(self.options().largest_memory)),
+            limiter: Limiter::new(budgets.memory),
             files: Files::new(
                 prepared.files.clone(),
                 budgets.tmp_bytes,

@@ -75,6 +75,14 @@ impl ContextAccess {
         answer
     }
 
+    /// Fails if the hook is a replay, and has made another call than the recorded one.
+    pub(crate) fn check(&self) -> wasmtime::Result<()> {
+        match self.lock().differs() {
+            true => Err(wasmtime::Error::msg("the replay differs from the record")),
+            false => Ok(()),
+        }
+    }
+
     /// Returns the context at the end of the hook.
     pub(crate) fn into_context(self) -> HookContext {
         self.context.into_inner()

@@ -1,7 +1,10 @@
 //! Requests for files of the guest, and the reasons why they fail.
 
+use serde::{Deserialize, Serialize};
+
 /// A hook tool's request for a file of the guest. Relative paths start at the charm's own files.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case")]
 pub enum FileRequest {
     /// A read of the whole file.
     Read {

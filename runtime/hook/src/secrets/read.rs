@@ -7,7 +7,7 @@ use periapt_host_api::{
         SecretRevision, Tracked, Tracking,
     },
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 use super::{CHANGE_BYTES, MAX_LABEL_BYTES, NewOwner, check_text, label_taken, not_found};
@@ -26,7 +26,7 @@ pub enum GetMode {
 }
 
 /// The metadata of a secret, for its owner.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct SecretInfo {
     /// The secret.

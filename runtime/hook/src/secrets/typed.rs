@@ -4,11 +4,11 @@ use periapt_host_api::{
     RelationId,
     secret::{SecretData, SecretReader, SecretRevision, policy::parse_expire},
 };
-use serde::Serialize;
+use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
     CallAnswer, CallError, CallTime, GetMode, NewOwner, SecretInfo, SecretMetadata,
-    context::{HookContext, HookRun},
+    context::{HookContext, HookRun, Privacy},
     lease::Interruption,
 };
 
@@ -18,15 +18,13 @@ type Values = Vec<(String, Vec<u8>)>;
 /// The typed interface: `secrets`.
 impl HookContext {
     /// Makes a call that holds content. The record keeps its arguments and answer apart, to be sealed.
-    fn confidential<A: Serialize, T: Serialize>(
+    fn confidential<A: Serialize, T: Serialize + DeserializeOwned>(
         &mut self,
         function: &str,
         arguments: A,
         behaviour: impl FnOnce(&mut HookRun) -> Result<T, Interruption>,
     ) -> CallAnswer<Result<T, CallError>> {
-        self.recorded(behaviour, |recorder, answer| {
-            recorder.record_confidential(function, &arguments, answer)
-        })
+        self.recorded(function, Privacy::Sealed, &arguments, behaviour)
     }
 
     /// Makes a secret with the commit, and returns its URI. `expire` is a duration or a time, as `secret-add`

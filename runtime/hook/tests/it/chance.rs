@@ -105,13 +105,17 @@ proptest! {
         world.inputs.lease = if leader && !renewal { lease(3, 60) } else { lease(3, 10) };
         world.inputs.limits = small_limits();
         let mut context = world.event(changed("b/0")).start().context;
+        let mut files = 0;
         for (name, arguments, stdin) in &lines {
             let stdin = stdin.as_deref().map(str::as_bytes);
             let mut answer = context.run_tool(now(), name, arguments, stdin);
             for _ in 0..MAX_ASKED {
                 match answer {
                     CallAnswer::NeedsLease => context.lease_renewed(lease(3, 60)),
-                    CallAnswer::NeedsFile(request) => context.file_answered(request, Ok(b"a: 1".to_vec())),
+                    CallAnswer::NeedsFile(request) => {
+                        files += 1;
+                        context.file_answered(request, Ok(b"a: 1".to_vec()));
+                    }
                     _ => break,
                 }
                 answer = context.run_tool(now(), name, arguments, stdin);
@@ -126,7 +130,7 @@ proptest! {
         let gathered = context.finish();
         prop_assert!(serde_json::to_vec(&gathered.effects).unwrap().len() <= 2_000 + 200);
         prop_assert!(gathered.early.len() <= 3 + 500 / 64 + 1);
-        prop_assert_eq!(gathered.calls.calls.len() as u64 + gathered.calls.omitted, lines.len() as u64);
+        prop_assert_eq!(gathered.calls.calls.len() as u64 + gathered.calls.omitted, lines.len() as u64 + files);
         let leader_only = !gathered.effects.leader_settings.is_empty()
             || gathered.effects.bags.values().any(|bag| !bag.application.is_empty());
         prop_assert!(!leader_only || gathered.leader_term.is_some());

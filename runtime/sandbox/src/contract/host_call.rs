@@ -25,6 +25,7 @@ where
         let state = store.data();
         state.meter.call(arguments.weight())?;
         let answer = state.access.call(|context, now| call(context, now, arguments));
+        state.access.check()?;
         state.meter.bytes(answer.weight());
         let meter = Arc::clone(&state.meter);
         meter.settle(&mut store)?;
@@ -45,6 +46,7 @@ where
         let state = store.data();
         state.meter.call(arguments.weight())?;
         state.access.call(|context, now| call(context, now, arguments));
+        state.access.check()?;
         let meter = Arc::clone(&state.meter);
         meter.settle(&mut store)
     })
@@ -68,7 +70,9 @@ where
             let mut asked = 0;
             let answer = loop {
                 let services = Arc::clone(&store.data().services);
-                match access.call(|context, now| call(context, now, &arguments)) {
+                let answer = access.call(|context, now| call(context, now, &arguments));
+                access.check()?;
+                match answer {
                     CallAnswer::Ready(answer) => break answer,
                     // A call needs at most one lease, one content and a few files.
                     _ if asked >= MAX_ASKED => return Err(wasmtime::Error::msg("a call stayed undecided")),

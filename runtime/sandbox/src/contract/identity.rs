@@ -17,7 +17,7 @@ pub(super) fn link(interface: &mut LinkerInstance<'_, HookState>) -> wasmtime::R
     host_call::link(interface, "model-uuid", |context, _, (): ()| context.model_uuid())?;
     host_call::link(interface, "machine-id", |context, _, (): ()| context.machine_id())?;
     host_call::link(interface, "availability-zone", |context, _, (): ()| context.availability_zone())?;
-    host_call::link(interface, "version", |context, _, (): ()| context.version().to_owned())?;
+    host_call::link(interface, "version", |context, _, (): ()| context.version())?;
     host_call::link(interface, "private-address", |context, _, (): ()| {
         context.private_address().map_err(Error::from)
     })?;

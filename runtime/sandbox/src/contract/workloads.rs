@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use periapt_hook::{CallError, Received as HookReceived};
+use periapt_hook::{CallError, HookContext, Received as HookReceived, ReplayedAnswer};
 use wasmtime::{StoreContextMut, component::LinkerInstance};
 
 use super::{
@@ -21,14 +21,21 @@ pub(super) fn link(interface: &mut LinkerInstance<'_, HookState>) -> wasmtime::R
     interface.func_wrap_async("connect", |mut store: State<'_>, (target,): (Target,)| {
         Box::new(async move {
             begin(&store, target.weight())?;
-            let began = Instant::now();
-            let answer = connect(&mut store, &target).await;
-            let waited = waited(&store, began);
             let shown = match &target {
                 Target::Pebble(container) => container.clone(),
                 Target::Port(port) => port.to_string(),
             };
-            store.data().access.call(|context, _| context.workload_connected(&shown, &answer, waited));
+            let answer = match replayed(&store, |context| context.replayed_connect(&shown))? {
+                Some(answer) => answer,
+                None => {
+                    let began = Instant::now();
+                    let answer = connect(&mut store, &target).await;
+                    let waited = waited(&store, began);
+                    let access = &store.data().access;
+                    access.call(|context, _| context.workload_connected(&shown, &answer, waited));
+                    answer
+                }
+            };
             end(&mut store, 0)?;
             Ok((answer.map_err(Error::from),))
         })
@@ -38,10 +45,17 @@ pub(super) fn link(interface: &mut LinkerInstance<'_, HookState>) -> wasmtime::R
         |mut store: State<'_>, (number, most, timeout): (u32, u32, Option<u32>)| {
             Box::new(async move {
                 begin(&store, 0)?;
-                let began = Instant::now();
-                let answer = read(&mut store, number, most, timeout).await;
-                let waited = waited(&store, began);
-                store.data().access.call(|context, _| context.workload_read((number, most), &answer, waited));
+                let answer = match replayed(&store, |context| context.replayed_read((number, most)))? {
+                    Some(answer) => answer,
+                    None => {
+                        let began = Instant::now();
+                        let answer = read(&mut store, number, most, timeout).await;
+                        let waited = waited(&store, began);
+                        let access = &store.data().access;
+                        access.call(|context, _| context.workload_read((number, most), &answer, waited));
+                        answer
+                    }
+                };
                 let answer = answer.map(Received::from).map_err(Error::from);
                 end(&mut store, answer.weight())?;
                 Ok((answer,))
@@ -53,11 +67,17 @@ pub(super) fn link(interface: &mut LinkerInstance<'_, HookState>) -> wasmtime::R
         |mut store: State<'_>, (number, bytes, timeout): (u32, Vec<u8>, Option<u32>)| {
             Box::new(async move {
                 begin(&store, bytes.weight())?;
-                let began = Instant::now();
-                let answer = write(&mut store, number, &bytes, timeout).await;
-                let waited = waited(&store, began);
-                let access = &store.data().access;
-                access.call(|context, _| context.workload_written((number, &bytes), &answer, waited));
+                let answer = match replayed(&store, |context| context.replayed_write((number, &bytes)))? {
+                    Some(answer) => answer,
+                    None => {
+                        let began = Instant::now();
+                        let answer = write(&mut store, number, &bytes, timeout).await;
+                        let waited = waited(&store, began);
+                        let access = &store.data().access;
+                        access.call(|context, _| context.workload_written((number, &bytes), &answer, waited));
+                        answer
+                    }
+                };
                 end(&mut store, 0)?;
                 Ok((answer.map_err(Error::from),))
             })
@@ -66,8 +86,17 @@ pub(super) fn link(interface: &mut LinkerInstance<'_, HookState>) -> wasmtime::R
     interface.func_wrap_async("shutdown", |mut store: State<'_>, (number,): (u32,)| {
         Box::new(async move {
             begin(&store, 0)?;
-            let answer = shutdown(&mut store, number).await;
-            store.data().access.call(|context, _| context.workload_shut(number, &answer));
+            let access = Arc::clone(&store.data().access);
+            let recorded = access.call(|context, _| context.replayed_shutdown(number));
+            access.check()?;
+            let answer = match recorded {
+                Some(answer) => answer,
+                None => {
+                    let answer = shutdown(&mut store, number).await;
+                    access.call(|context, _| context.workload_shut(number, &answer));
+                    answer
+                }
+            };
             end(&mut store, 0)?;
             Ok((answer.map_err(Error::from),))
         })
@@ -122,6 +151,20 @@ async fn shutdown(store: &mut State<'_>, number: u32) -> Result<(), CallError> {
     let answer = connection.shutdown().await;
     store.data_mut().connections.put_back(number, connection);
     answer
+}
+
+/// Returns the recorded answer of a replay, and moves the hook's clock by the time that the call waited.
+fn replayed<T>(
+    store: &State<'_>,
+    answer: impl FnOnce(&mut HookContext) -> Option<ReplayedAnswer<T>>,
+) -> wasmtime::Result<Option<Result<T, CallError>>> {
+    let state = store.data();
+    let recorded = state.access.call(|context, _| answer(context));
+    state.access.check()?;
+    Ok(recorded.map(|(answer, waited)| {
+        state.clock.waited(waited);
+        answer
+    }))
 }
 
 /// Counts a call with its bytes.
