@@ -38,10 +38,11 @@ const STORAGE_FILES: u64 = 100_000;
 
 /// A charm, ready to run hooks.
 pub struct Trial {
-    sandbox: Sandbox,
-    prepared: Prepared,
+    pub(crate) sandbox: Sandbox,
+    pub(crate) prepared: Prepared,
     meta: CharmMeta,
     digest: Digest,
+    component: Digest,
     /// The files that hooks see at `/charm`. They are removed with the trial.
     _files: TempDir,
 }
@@ -69,8 +70,19 @@ impl Trial {
             sandbox,
             meta: inspected.meta,
             digest: inspected.digest,
+            component: inspected.component,
             _files: files,
         })
+    }
+
+    /// Returns the charm as views have it.
+    pub(crate) fn charm(&self) -> OfCharm<'_> {
+        OfCharm { digest: self.digest, meta: &self.meta }
+    }
+
+    /// Returns the digest of the charm's component.
+    pub(crate) fn component(&self) -> Digest {
+        self.component
     }
 
     /// Returns the charm's metadata.
@@ -100,7 +112,7 @@ impl Trial {
 
     /// Sets a scene up.
     pub(crate) fn play(&self, scene: &Scene) -> Result<PreparedScene, TrialError> {
-        PreparedScene::new(scene, &OfCharm { digest: self.digest, meta: &self.meta })
+        PreparedScene::new(scene, &self.charm())
     }
 
     fn mounts(&self, scene: &Scene) -> Result<Vec<StorageMount>, SceneError> {

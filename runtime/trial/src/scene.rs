@@ -110,6 +110,37 @@ pub struct Scene {
 }
 
 impl Scene {
+    /// Creates the scene of a unit that stands alone.
+    pub(crate) fn of_unit(unit: UnitName) -> Self {
+        Self {
+            unit,
+            event: EventScene::default(),
+            attempt: first(),
+            leader: false,
+            model: ModelScene::default(),
+            config: BTreeMap::new(),
+            relations: Vec::new(),
+            secrets: Vec::new(),
+            storages: Vec::new(),
+            resources: BTreeMap::new(),
+            state: BTreeMap::new(),
+            ports: BTreeSet::new(),
+            addresses: addresses(),
+            interfaces: Vec::new(),
+            spaces: Spaces::default(),
+            bindings: Bindings::default(),
+            planned_units: first(),
+            unit_status: StatusScene::default(),
+            application_status: None,
+            principal: None,
+            availability_zone: String::new(),
+            parameters: Parameters::new(),
+            budgets: BTreeMap::new(),
+            now: None,
+            seed: None,
+        }
+    }
+
     /// Returns the budgets.
     ///
     /// # Errors
