@@ -5,6 +5,7 @@ mod debug_log;
 mod hooks;
 mod logs;
 mod outcome;
+mod replay_hook;
 mod resolved;
 mod show_application;
 mod show_status_log;
@@ -23,6 +24,7 @@ verbs! {
         show_application::ShowApplication,
         show_status_log::ShowStatusLog,
         hooks::Hooks,
+        replay_hook::ReplayHook,
         usage::Usage,
         debug_log::DebugLog,
         logs::Logs,

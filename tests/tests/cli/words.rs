@@ -115,6 +115,7 @@ const MISSING: &[&str] = &[
     "remove-storage nosuch/0",
     "remove-unit nosuch/0 -y",
     "rename-space nosuch dmz",
+    "replay-hook nosuch/0",
     "resolved nosuch/0",
     "resources nosuch",
     "restart nosuch/0",

@@ -20,7 +20,8 @@ use crate::{
 /// Show the journal of hooks: runs, results and costs
 ///
 /// The controller keeps the newest hooks of each unit, also of units that are gone: these must be named. A second table
-/// has the hooks that cannot be replayed, because the journal's bound left out a part of their calls or streams.
+/// has the hooks that cannot be replayed, because the journal's bound left out a part of their calls or streams. The others
+/// are replayed by `replay-hook`, by their Seq.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  periapt hooks wordpress/0\n  periapt hooks --summary")]
 pub(crate) struct Hooks {
@@ -63,8 +64,9 @@ async fn journal(model: &Model, units: Vec<UnitName>) -> Result<Journal> {
 }
 
 fn table(journal: &Journal) -> Text {
-    let heading = ["Time", "Unit", "Hook", "Result", "Attempt", "Microseconds", "Fuel", "Memory", "Calls"];
-    let mut table = [4, 5, 6, 7, 8].into_iter().fold(Table::new(heading), Table::right);
+    let heading =
+        ["Time", "Unit", "Hook", "Result", "Attempt", "Microseconds", "Fuel", "Memory", "Calls", "Seq"];
+    let mut table = (4..heading.len()).fold(Table::new(heading), Table::right);
     for JournalEntry { unit, record, .. } in &journal.entries {
         let costs = &record.costs;
         table.row([
@@ -77,6 +79,7 @@ fn table(journal: &Journal) -> Text {
             costs.fuel.to_string().into(),
             format!("{} KiB", costs.memory / 1024).into(),
             costs.host_calls.to_string().into(),
+            record.seq.to_string().into(),
         ]);
     }
     Text::joined([Some(table.render()), not_replayable(journal)].into_iter().flatten(), "\n")
