@@ -41,6 +41,7 @@ mod python;
 mod python_shapes;
 mod refreshing;
 mod removing;
+mod replaying;
 mod resources;
 mod restoring;
 mod rotation;

@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use periapt_hook::WorkloadTarget;
+use periapt_hook::{ReplayedCalls, WorkloadTarget};
 use periapt_host_api::event::Event;
 use periapt_sandbox::HandlerOutcome;
 
@@ -60,6 +60,23 @@ async fn a_hook_speaks_to_a_pebble_and_to_a_port() {
     let open = format!("{streams:?} {:?}", calls.answers);
     assert!(!open.contains("was asked"), "{open}");
     assert!(calls.secrets.iter().any(|secret| secret.0.contains("was asked")));
+}
+
+#[tokio::test]
+async fn a_hook_that_spoke_to_its_workloads_is_replayed_without_them() {
+    let script = "config-changed: ask web GET /v1/system-info\nconfig-changed: ask 8080 GET /\n\
+                  config-changed: ask other GET /";
+    let ran = ask(script, true).await;
+    assert_eq!(ran.report.outcome, HandlerOutcome::Handled);
+    let mut hook = Hook::new(Event::ConfigChanged);
+    hook.replay = Some(ran.report.gathered.calls.clone());
+    let again = hook.run(&prepared("probe", "probe"), "probe").await;
+    assert_eq!(again.report.outcome, HandlerOutcome::Handled);
+    let same = ran.report.gathered.calls.calls.len() as u64;
+    assert_eq!(again.report.gathered.replayed, Some(ReplayedCalls { same, difference: None }));
+    assert_eq!(again.report.costs.fuel, ran.report.costs.fuel);
+    assert!(again.log().join("\n").contains("200 Pebble(\"web\") was asked GET /v1/system-info"));
+    assert_eq!(again.log(), ran.log());
 }
 
 #[tokio::test]

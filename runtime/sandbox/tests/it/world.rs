@@ -22,6 +22,7 @@ use periapt_host_api::{
     charm::{CharmFiles, CharmMeta},
     commit::EarlyEffect,
     event::{Event, RelationContext},
+    journal::RecordedCalls,
     record::{CharmRef, RelationRecord, UnitRecord},
     relation::{BagKey, BagOwner, Endpoint, Role, Scope},
     resource::ResourceKey,
@@ -151,6 +152,8 @@ pub(crate) struct Hook {
     pub(crate) world: Arc<World>,
     /// The content of the resource `data`.
     pub(crate) data: Option<&'static str>,
+    /// The record that answers the calls of a replay.
+    pub(crate) replay: Option<RecordedCalls>,
 }
 
 impl Hook {
@@ -170,6 +173,7 @@ impl Hook {
             seed: Seed([7; 32]),
             world: Arc::default(),
             data: None,
+            replay: None,
         }
     }
 
@@ -215,6 +219,10 @@ impl Hook {
             limits: HookLimits::default(),
         })
         .unwrap();
+        let context = match self.replay {
+            Some(calls) => context.replaying(calls),
+            None => context,
+        };
         let inputs = RunInputs {
             context,
             seed: self.seed,
