@@ -154,7 +154,7 @@ pub(crate) fn short(arguments: Cow<'_, str>) -> Cow<'_, str> {
 
 /// Returns the digest of arguments, as the record keeps it.
 pub(crate) fn digest(arguments: &str) -> String {
-    format!(r#"{{"digest":"{}","bytes":{}}}"#, hash::of_value(arguments), arguments.len())
+    format!(r#"{{"digest":"{}","bytes":{}}}"#, hash::of_value(&arguments), arguments.len())
 }
 
 #[cfg(test)]

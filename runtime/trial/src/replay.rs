@@ -9,10 +9,12 @@ pub use difference::ReplayDifference;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use periapt_hook::{
-    HookContext, HookInputs, HookLimits, LeaseState, NotReplayable, ReplayableRun, ReplayedCalls,
+    HookContext, HookInputs, HookLimits, LeaseState, NotReplayable, RecordedBudgets, ReplayableRun,
+    ReplayedCalls,
 };
 use periapt_host_api::{
     Digest, UnitName,
+    budget::BudgetKey,
     commit::EarlyEffect,
     journal::{HookCosts, HookOutcome, JournalRecord},
     logs::LogLevel,
@@ -112,14 +114,12 @@ impl Trial {
         if component != record.component {
             return Err(ReplayError::OtherComponent { recorded: record.component, given: component });
         }
-        let budgets = Budgets::from(recorded);
-        let budgets = Budgets { wall: budgets.wall.max(WALL), ..budgets };
         let scene = Scene::of_unit(unit.clone());
         let stage = Stage::new(&scene, record.started_at, BTreeMap::new()).map_err(TrialError::from)?;
         let stage = Arc::new(stage);
         let context = self.stand_in(&scene, record, seed)?.replaying(calls);
         let services = Arc::clone(&stage) as Arc<dyn HookServices>;
-        let inputs = RunInputs { context, seed, budgets, storage: Vec::new(), services };
+        let inputs = RunInputs { context, seed, budgets: bounded(recorded), storage: Vec::new(), services };
         let report = self.sandbox.run_hook(&self.prepared, inputs).await.map_err(TrialError::from)?;
         let HookReport { outcome, gathered, costs, .. } = report;
         let calls = gathered.replayed.unwrap_or(ReplayedCalls { same: 0, difference: None });
@@ -159,6 +159,21 @@ impl Trial {
     }
 }
 
+/// Returns the budgets of a record within those that an application may have: the agent that recorded the run may have been
+/// another's.
+fn bounded(recorded: RecordedBudgets) -> Budgets {
+    let Budgets { memory, fuel, wall, host_calls, tmp_bytes, tmp_files } = Budgets::from(recorded);
+    let (cpu, timeout) = (BudgetKey::HookCpuBudget.most(), BudgetKey::ActionTimeout.most());
+    Budgets {
+        memory: memory.min(BudgetKey::HookMemoryLimit.most()),
+        fuel: fuel.min(Budgets::cpu(Duration::from_secs(cpu))),
+        wall: wall.clamp(WALL, Duration::from_secs(timeout)),
+        host_calls: host_calls.min(BudgetKey::HookCallLimit.most()),
+        tmp_bytes: tmp_bytes.min(BudgetKey::HookTmpLimit.most()),
+        tmp_files: tmp_files.min(Budgets::default().tmp_files),
+    }
+}
+
 fn seed(record: &JournalRecord) -> Result<Seed, ReplayError> {
     // A hook that was not run has no seed. Its own error tells more.
     if record.seed.is_empty() {
@@ -181,5 +196,27 @@ fn line(effect: EarlyEffect) -> Option<ReplayedLine> {
     match effect {
         EarlyEffect::Log { level, module, message } => Some(ReplayedLine { level, module, message }),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn budgets_of_a_record_are_within_those_of_applications() {
+        let usual = Budgets { wall: WALL, ..Budgets::default() };
+        assert_eq!(bounded(RecordedBudgets::from(&Budgets::default())), usual);
+        let boundless = RecordedBudgets {
+            memory: u64::MAX,
+            fuel: u64::MAX,
+            wall_ms: u64::MAX,
+            host_calls: u64::MAX,
+            tmp_bytes: u64::MAX,
+            tmp_files: u64::MAX,
+        };
+        let Budgets { memory, wall, tmp_bytes, tmp_files, .. } = bounded(boundless);
+        assert_eq!((memory, tmp_bytes, tmp_files), (1 << 30, 1 << 30, 10_000));
+        assert_eq!(wall, Duration::from_secs(24 * 3_600));
     }
 }

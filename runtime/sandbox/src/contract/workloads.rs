@@ -25,7 +25,8 @@ pub(super) fn link(interface: &mut LinkerInstance<'_, HookState>) -> wasmtime::R
                 Target::Pebble(container) => container.clone(),
                 Target::Port(port) => port.to_string(),
             };
-            let answer = match replayed(&store, |context| context.replayed_connect(&shown))? {
+            let recorded = replayed(&store, |context| context.replayed_connect(&shown))?;
+            let answer = match recorded {
                 Some(answer) => answer,
                 None => {
                     let began = Instant::now();
@@ -45,7 +46,8 @@ pub(super) fn link(interface: &mut LinkerInstance<'_, HookState>) -> wasmtime::R
         |mut store: State<'_>, (number, most, timeout): (u32, u32, Option<u32>)| {
             Box::new(async move {
                 begin(&store, 0)?;
-                let answer = match replayed(&store, |context| context.replayed_read((number, most)))? {
+                let recorded = replayed(&store, |context| context.replayed_read((number, most)))?;
+                let answer = match recorded {
                     Some(answer) => answer,
                     None => {
                         let began = Instant::now();
@@ -67,7 +69,8 @@ pub(super) fn link(interface: &mut LinkerInstance<'_, HookState>) -> wasmtime::R
         |mut store: State<'_>, (number, bytes, timeout): (u32, Vec<u8>, Option<u32>)| {
             Box::new(async move {
                 begin(&store, bytes.weight())?;
-                let answer = match replayed(&store, |context| context.replayed_write((number, &bytes)))? {
+                let recorded = replayed(&store, |context| context.replayed_write((number, &bytes)))?;
+                let answer = match recorded {
                     Some(answer) => answer,
                     None => {
                         let began = Instant::now();
