@@ -38,6 +38,8 @@ const MAX_TRANSFERS: usize = 32;
 pub(crate) struct State {
     handle: Handle,
     root: PathBuf,
+    /// The owner of new files that name none; the pod's own user without one.
+    owner: Option<(u32, u32)>,
     /// The bound on files; none if their file system has one.
     quota: Option<Quota>,
     /// The search path of processes that are given none.
@@ -47,17 +49,17 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// Creates the state of handlers.
+    /// Creates the state of handlers, with the root of files and the owner of those that name none.
     pub(crate) fn new(
         handle: Handle,
-        root: PathBuf,
+        (root, owner): (PathBuf, Option<(u32, u32)>),
         file_bounds: Option<FileBounds>,
         search_path: String,
     ) -> Self {
         let (followers, transfers) = (Semaphore::new(MAX_FOLLOWERS), Semaphore::new(MAX_TRANSFERS));
         let quota = file_bounds.map(Quota::new);
         let (followers, transfers) = (Arc::new(followers), Arc::new(transfers));
-        Self { handle, root, quota, search_path, followers, transfers }
+        Self { handle, root, owner, quota, search_path, followers, transfers }
     }
 
     /// Returns the room for the files of a request; none if there is no bound.

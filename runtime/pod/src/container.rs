@@ -29,4 +29,6 @@ pub use error::ContainerError;
 pub use gap::Gap;
 pub use guard::run_in_container;
 pub use inside::run_contained;
-pub use options::{ContainerLimits, ContainerOptions, ContainerProgram, MountAccess, MountedDirectory};
+pub use options::{
+    ContainerLimits, ContainerOptions, ContainerProgram, ContainerUser, MountAccess, MountedDirectory,
+};

@@ -26,8 +26,8 @@ mod session;
 mod streams;
 
 pub use container::{
-    ContainerError, ContainerLimits, ContainerOptions, ContainerProgram, Gap, MountAccess, MountedDirectory,
-    run_contained, run_in_container,
+    ContainerError, ContainerLimits, ContainerOptions, ContainerProgram, ContainerUser, Gap, MountAccess,
+    MountedDirectory, run_contained, run_in_container,
 };
 pub use driver::{Driver, DriverKind, Plain, Streams, Wasm, WasmListen, WasmOptions, WasmWorkload};
 pub use files::FileBounds;

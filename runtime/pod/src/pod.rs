@@ -70,6 +70,7 @@ pub async fn run(
         driver,
         services,
         callers,
+        owner: None,
         network,
         workload_network,
         search_path,
@@ -86,6 +87,8 @@ pub(crate) struct Served {
     /// The services that the pod has from its start, by name, with their commands.
     pub(crate) services: BTreeMap<String, String>,
     pub(crate) callers: Callers,
+    /// The user and the group of new files that name none; the pod's own without them.
+    pub(crate) owner: Option<(u32, u32)>,
     pub(crate) network: Network,
     /// The network in which workloads connect to others.
     pub(crate) workload_network: WorkloadNetwork,
@@ -107,6 +110,7 @@ pub(crate) async fn serve(
         mut driver,
         services,
         callers,
+        owner,
         network,
         workload_network,
         search_path,
@@ -128,7 +132,7 @@ pub(crate) async fn serve(
     let ways = Ways { network: network.clone(), outward, authorities };
     let (core, handle, mut ends) = Core::new(supervisor, orders.clone(), reports, ways, services);
     let (notices, states) = (handle.notices(), handle.states());
-    let state = Arc::new(api::State::new(handle, root, file_bounds, search_path));
+    let state = Arc::new(api::State::new(handle, (root, owner), file_bounds, search_path));
     let mut servers = tokio::task::JoinSet::new();
     let mut bound = None;
     if let Some(Listeners { unix, open, bound: file }) = listeners {

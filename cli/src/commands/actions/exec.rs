@@ -31,8 +31,8 @@ use crate::{
 /// `help-hook-commands` lists the hook tools. Those for secret content are left out, because scripts and results are
 /// stored with the task.
 ///
-/// With --container, the command is a program of the unit's container with its arguments, run by Pebble as root, without
-/// a shell and with an empty input. Output and return code are the task's, too, and a cancelled task kills the program.
+/// With --container, the command is a program of the unit's container with its arguments, run by Pebble as the
+/// container's user, without a shell and with an empty input. Output and return code are the task's, too, and a cancelled task kills the program.
 /// The program `pebble` is there in each container: services, checks, plan, logs, notices, start, stop, restart and
 /// replan.
 #[derive(Debug, Args)]

@@ -136,7 +136,9 @@ pub(super) async fn act(
     if let Ok(boundary) = multer::parse_boundary(kind) {
         return match state.transfers.clone().try_acquire_owned() {
             Ok(permit) => match state.room().await {
-                Ok(room) => upload::write(state.root.clone(), room, boundary, body, permit).await,
+                Ok(room) => {
+                    upload::write((state.root.clone(), state.owner), room, boundary, body, permit).await
+                }
                 Err(refusal) => refused(refusal),
             },
             Err(_) => refused(PodRefusal::busy("too many files are on their way; try again later")),
@@ -159,7 +161,7 @@ pub(super) async fn act(
         },
         _ => None,
     };
-    let root = state.root.clone();
+    let (root, owner) = (state.root.clone(), state.owner);
     let done = match order.action.as_str() {
         "make-dirs" if order.dirs.is_empty() => {
             return refused(PodRefusal::bad("must specify one or more directories"));
@@ -168,8 +170,8 @@ pub(super) async fn act(
             return refused(PodRefusal::bad("must specify one or more paths"));
         }
         "make-dirs" => {
-            blocking(move || Ok(order.dirs.into_iter().map(|it| made(&root, room.as_mut(), it)).collect()))
-                .await
+            let make = move |it| made((root.as_path(), owner), room.as_mut(), it);
+            blocking(move || Ok(order.dirs.into_iter().map(make).collect())).await
         }
         "remove" => {
             blocking(move || Ok(order.paths.into_iter().map(|it| removed(&root, &it)).collect())).await
@@ -182,13 +184,17 @@ pub(super) async fn act(
     }
 }
 
-fn made(root: &std::path::Path, room: Option<&mut Room>, directory: Directory) -> Value {
+fn made(
+    (root, own): (&std::path::Path, Option<(u32, u32)>),
+    room: Option<&mut Room>,
+    directory: Directory,
+) -> Value {
     let Directory { path, make_parents, permissions: mode, user_id, user, group_id, group } = directory;
     let result = (|| {
         let place = Place::of(root, &path)?;
         room.map_or(Ok(()), |room| room.place(&path))?;
         let mode = permissions(&mode, 0o755)?;
-        let owner = Ownership { user_id, user, group_id, group }.resolve(root)?;
+        let owner = Ownership { user_id, user, group_id, group }.resolve(root, own)?;
         make_directory(&place, mode, owner, if make_parents { Parents::Make } else { Parents::Require })
     })();
     FileError::item(&path, &result)

@@ -313,6 +313,7 @@ impl Container {
             mounts: mounts.collect(),
             owners: owners.as_ref().map(|owners| owners.as_raw_fd()),
             has_users: home.has_users(),
+            user: options.user,
             host_name: options.host_name.clone(),
             hosts: hosts(options),
             resolv: options.name_servers.iter().map(|server| format!("nameserver {server}\n")).collect(),

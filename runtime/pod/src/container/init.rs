@@ -4,7 +4,6 @@
 //! is needed. It starts, signals and reaps processes by order, and reaps orphans. All others end with it.
 
 use std::{
-    collections::BTreeMap,
     io,
     os::{
         fd::{AsFd as _, BorrowedFd, OwnedFd},
@@ -23,20 +22,12 @@ use rustix::{
 use super::{
     calls,
     gap::Gap,
+    options::ContainerUser,
     order::Order,
     privileges, stage, syscalls,
     wire::{self, FromInit, NewProcess, ToInit},
 };
 use crate::driver::{Driver as _, Plain, Streams, accounts::Accounts};
-
-/// The users of a container.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Users {
-    /// Root and the other users of a range.
-    All,
-    /// Root alone.
-    Root,
-}
 
 /// Runs the init, which holds the lock. It never returns: what called it is the copy of another process.
 pub(super) fn run(order: &Order, socket: &UnixStream, lock: Option<BorrowedFd<'_>>) -> ! {
@@ -96,7 +87,6 @@ fn serve(order: &Order, socket: &UnixStream, gaps: Vec<Gap>) -> Result<(), Strin
     let failed = |error: io::Error| error.to_string();
     let ended: OwnedFd = calls::ended_children().map_err(failed)?;
     let mut processes = Plain::new();
-    let users = if order.has_users { Users::All } else { Users::Root };
     wire::send(socket, &FromInit::Ready(gaps), &[]).map_err(failed)?;
     loop {
         let mut events =
@@ -123,7 +113,7 @@ fn serve(order: &Order, socket: &UnixStream, gaps: Vec<Gap>) -> Result<(), Strin
             Some((ToInit::Signal(process, signal), _)) => processes.send(ProcessId(process), signal),
             Some((ToInit::Spawn(new), streams)) => {
                 let process = new.process;
-                let answer = match started(&mut processes, *new, streams, &order.environment, users) {
+                let answer = match started(&mut processes, *new, streams, order) {
                     Ok(()) => FromInit::Spawned(process),
                     Err(reason) => FromInit::Refused(process, reason),
                 };
@@ -137,21 +127,25 @@ fn started(
     processes: &mut Plain,
     new: NewProcess,
     streams: Vec<OwnedFd>,
-    environment: &BTreeMap<String, String>,
-    users: Users,
+    order: &Order,
 ) -> Result<(), String> {
     let [stdin, stdout, stderr] =
         <[OwnedFd; 3]>::try_from(streams).map_err(|_| "a process needs three streams".to_owned())?;
-    let mut variables = environment.clone();
+    let mut variables = order.environment.clone();
     variables.extend(new.environment);
+    let mut account =
+        Account { user: new.user, user_id: new.user_id, group: new.group, group_id: new.group_id };
+    if let Some(ContainerUser { user_id, group_id }) = order.user.filter(|_| account.is_own()) {
+        account = Account { user_id: Some(user_id), group_id: Some(group_id), ..account };
+    }
     let spawn = Spawn {
         command: new.command,
         environment: variables,
         working_dir: new.working_dir,
-        account: Account { user: new.user, user_id: new.user_id, group: new.group, group_id: new.group_id },
+        account,
         stdio: if new.is_service { Stdio::Log } else { Stdio::Tail },
     };
-    if users == Users::Root
+    if !order.has_users
         && let Some(account) = Accounts::read(Path::new("/")).resolve(&spawn.account)?
         && (account.user_id, account.group_id) != (0, 0)
     {

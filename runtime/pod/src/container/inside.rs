@@ -22,6 +22,7 @@ use super::{
     gap::{Gap, summary},
     gate::{Gate, GateCalls},
     init,
+    options::ContainerUser,
     order::{InsideOrder, Line, Order, OrderedNetwork},
     owners, privileges, stage, syscalls,
     unit_network::process,
@@ -170,6 +171,9 @@ fn set_up(order: &Order, control: &UnixStream) -> Result<Container, String> {
     if let Some(table) = order.owners {
         owners::apply(calls::inherited(table).map_err(|error| error.to_string())?)?;
     }
+    if let Some(user) = order.user.filter(|_| order.has_users) {
+        owners::share(&order.mounts, user)?;
+    }
     Ok(Container { init, socket, way, _lock: lock, gaps, lacks })
 }
 
@@ -218,11 +222,15 @@ fn run(order: &Order, container: Container, control: &mut UnixStream) -> Result<
             });
         }
         let search_path = order.environment.get("PATH").map_or(SEARCH_PATH, String::as_str).to_owned();
+        // In a container with one user, that one owns all.
+        let owner = order.user.filter(|_| order.has_users);
+        let owner = owner.map(|ContainerUser { user_id, group_id }| (user_id, group_id));
         let served = Served {
             listeners,
             keeper,
             driver: Box::new(driver),
             callers: Callers::Owner(order.owner),
+            owner,
             services: BTreeMap::new(),
             network: Network::System(Names::OfHosts),
             workload_network: WorkloadNetwork::OfContainer,

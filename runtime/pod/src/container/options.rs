@@ -51,6 +51,8 @@ pub struct ContainerOptions {
     /// A file with the owners and modes of directories and files of the image: records of mode (octal), user, group and
     /// path, with spaces between them, each ended by a null byte. Root owns all files without one.
     pub owners: Option<PathBuf>,
+    /// The user and the group of what names none; root by default.
+    pub user: Option<ContainerUser>,
     /// The first of the 1,048,576 user and group ids of the container, if this process may give any. Free ones by default.
     pub first_id: Option<u32>,
     /// The directory of the network that the containers of one unit share, and their users with it. It is made if it is
@@ -83,6 +85,16 @@ pub enum MountAccess {
     ReadWrite,
     /// It reads alone.
     ReadOnly,
+}
+
+/// The user and the group of processes that name none, and of new files that the API is given no owner for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ContainerUser {
+    /// The number of the user in the container.
+    pub user_id: u32,
+    /// The number of the group in the container.
+    pub group_id: u32,
 }
 
 /// The bounds of a workload.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     gap::Gap,
-    options::{ContainerLimits, MountAccess},
+    options::{ContainerLimits, ContainerUser, MountAccess},
     unit_network::NetworkUsers,
 };
 
@@ -70,6 +70,8 @@ pub(super) struct Order {
     pub(super) owners: Option<RawFd>,
     /// True if the container has more users than one.
     pub(super) has_users: bool,
+    /// The user and the group of what names none.
+    pub(super) user: Option<ContainerUser>,
     /// The name of the host.
     pub(super) host_name: String,
     /// The content of `/etc/hosts`.

@@ -10,8 +10,13 @@ use std::{
 };
 
 use rustix::{
-    fs::{CWD, Gid, Mode, OFlags, ResolveFlags, Uid, fchmod, fchown, openat2},
+    fs::{CWD, Gid, Mode, OFlags, ResolveFlags, Uid, fchmod, fchown, fstat, openat2},
     io::Errno,
+};
+
+use super::{
+    options::{ContainerUser, MountAccess},
+    order::OrderedMount,
 };
 
 /// The most bytes of a table: 500,000 entries with paths of more than a hundred bytes.
@@ -64,4 +69,29 @@ fn give(path: &str, mode: u32, user: u32, group: u32) -> Result<(), String> {
         Err(Errno::NOENT | Errno::XDEV | Errno::LOOP) => Ok(()),
         Err(error) => Err(failed(error)),
     }
+}
+
+/// Lets a user other than root write in the mounts that are written to, by its group, as `fsGroup` of Kubernetes does. The
+/// directory of a mount that has another owner or group than root already stays as it is.
+pub(super) fn share(mounts: &[OrderedMount], user: ContainerUser) -> Result<(), String> {
+    let ContainerUser { user_id, group_id } = user;
+    if user_id == 0 {
+        return Ok(());
+    }
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
+    for mount in mounts.iter().filter(|mount| mount.access == MountAccess::ReadWrite) {
+        let target = &mount.target;
+        let failed = |error: Errno| format!("cannot give {target} to the group {group_id}: {error}");
+        let root = openat2(CWD, "/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), ResolveFlags::empty());
+        let root = root.map_err(failed)?;
+        let directory = openat2(root, target.as_str(), flags, Mode::empty(), resolve).map_err(failed)?;
+        let found = fstat(&directory).map_err(failed)?;
+        if (found.st_uid, found.st_gid) == (0, 0) {
+            fchown(&directory, None, Some(Gid::from_raw(group_id))).map_err(failed)?;
+            let mode = Mode::from_raw_mode(found.st_mode) | Mode::RWXG;
+            fchmod(&directory, mode).map_err(failed)?;
+        }
+    }
+    Ok(())
 }

@@ -64,8 +64,12 @@ pub(crate) struct Ownership {
 }
 
 impl Ownership {
-    /// Returns the numbers of the owner; none for the pod's own user.
-    pub(crate) fn resolve(&self, root: &Path) -> Result<Option<(u32, u32)>, FileError> {
+    /// Returns the numbers of the owner: `own` if nobody is named, and none for the pod's own user.
+    pub(crate) fn resolve(
+        &self,
+        root: &Path,
+        own: Option<(u32, u32)>,
+    ) -> Result<Option<(u32, u32)>, FileError> {
         let named = |name: &Option<String>| name.clone().filter(|it| !it.is_empty());
         let account = Account {
             user: named(&self.user),
@@ -74,7 +78,7 @@ impl Ownership {
             group_id: self.group_id,
         };
         if account.is_own() {
-            return Ok(None);
+            return Ok(own);
         }
         let resolved = Accounts::read(root).resolve(&account).map_err(FileError::other)?;
         Ok(resolved.map(|it| (it.user_id, it.group_id)))

@@ -17,8 +17,8 @@ use std::{
 };
 
 use periapt_pod::{
-    ContainerLimits, ContainerOptions, ContainerProgram, MountAccess, MountedDirectory, run_contained,
-    run_in_container,
+    ContainerLimits, ContainerOptions, ContainerProgram, ContainerUser, MountAccess, MountedDirectory,
+    run_contained, run_in_container,
 };
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
@@ -57,6 +57,8 @@ pub(crate) struct Settings {
     pub(crate) lock: Option<PathBuf>,
     /// The user of the guard; the test's own by default.
     pub(crate) user: Option<u32>,
+    /// The user and the group of the container; root by default.
+    pub(crate) inside: Option<(u32, u32)>,
     pub(crate) directory: PathBuf,
 }
 
@@ -70,6 +72,7 @@ impl Default for Settings {
             unit_network: None,
             lock: None,
             user: None,
+            inside: None,
             directory: PathBuf::new(),
         }
     }
@@ -102,6 +105,7 @@ fn the_guard_of_a_container() {
         name_servers: vec![[10, 77, 0, 53].into()],
         environment: BTreeMap::from([("IMAGE".to_owned(), "yes".to_owned())]),
         owners: Some(at("owners")),
+        user: settings.inside.map(|(user_id, group_id)| ContainerUser { user_id, group_id }),
         first_id: None,
         unit_network: settings.unit_network.clone(),
         limits: ContainerLimits {

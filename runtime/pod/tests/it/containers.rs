@@ -138,6 +138,38 @@ fn commands_have_users_directories_and_terminals() {
 }
 
 #[test]
+fn what_names_no_user_is_the_containers_own() {
+    let settings = Settings { inside: Some((45_678, 34)), ..Settings::default() };
+    let Some(container) = Container::start(settings).filter(|it| it.gap("users").is_none()) else { return };
+    let client = container.client();
+    assert_eq!(container.told("id -u; id -g; echo $HOME"), "45678\n34\n/");
+    let run = |body| container.exec(body).0;
+    assert_eq!(run(json!({ "command": ["id"], "user": "web" })), "uid=33(web) gid=34(www)\n");
+    assert_eq!(run(json!({ "command": ["id", "-u"], "user": "root" })), "0\n");
+    // Storage of root is written by the group.
+    client.add_layer(
+        "services:\n  own: {override: replace, command: \"sh -c 'id -u > /var/lib/db/own; exec sleep 1000'\"}\n  \
+         rooted: {override: replace, user: root, command: \"sh -c 'id -u > /srv/rooted; exec sleep 1000'\"}\n\
+         checks:\n  own: {override: replace, period: 50ms, exec: {command: \
+         \"sh -c 'test -s /var/lib/db/check || id -u > /var/lib/db/check'\"}}\n",
+    );
+    assert_eq!(client.act("start", &["own", "rooted"])["status"], "Done");
+    until("the check has run", || container.sh("grep -q . /var/lib/db/check").1 == 0);
+    assert_eq!(container.told("cat /var/lib/db/own /srv/rooted /var/lib/db/check"), "45678\n0\n45678");
+    assert_eq!(container.told("stat -c '%u:%g %a' /var/lib/db"), "0:34 775");
+    assert_ne!(container.sh("echo x > /etc/passwd").1, 0, "files of root are not written");
+    // New files of the API, the directories above them, and directories.
+    push(&client, "/tmp/a/file", json!({ "make-dirs": true }), b"content");
+    push(&client, "/tmp/web", json!({ "user": "web" }), b"content");
+    push(&client, "/etc/passwd", json!({}), b"root:x:0:0::/:/bin/sh\n");
+    client.post("/v1/files", &json!({ "action": "make-dirs", "dirs": [{ "path": "/tmp/b" }] }));
+    assert_eq!(
+        container.told("stat -c '%u:%g' /tmp/a /tmp/a/file /tmp/web /etc/passwd /tmp/b"),
+        "45678:34\n45678:34\n33:34\n45678:34\n45678:34"
+    );
+}
+
+#[test]
 fn the_images_owners_and_modes_are_given() {
     let Some(container) = Container::with_users(|_| ()) else { return };
     let told = container.told("stat -c '%a %u %g' /srv /etc/key /dev /bin/busybox; cat /etc/key");
@@ -270,6 +302,14 @@ fn a_user_without_rights_has_containers_with_what_the_host_lacks_named() {
     let command = json!({ "command": ["true"], "user": "web" });
     let change = crate::commands::ended_change(&container.client(), &command);
     assert!(change["err"].as_str().unwrap().contains("the container has root alone"), "{change}");
+    drop(container);
+    let inside = Settings { inside: Some((45_678, 34)), ..settings.clone() };
+    let container = Container::start(inside).unwrap();
+    let change = crate::commands::ended_change(&container.client(), &json!({ "command": ["true"] }));
+    assert!(change["err"].as_str().unwrap().contains("root alone and no user \"45678\""), "{change}");
+    push(&container.client(), "/srv/file", json!({}), b"content");
+    let by_root = json!({ "command": ["stat", "-c", "%u", "/srv/file"], "user": "root" });
+    assert_eq!(container.exec(by_root).0, "0\n");
     drop(container);
     let required = Settings { require_confinement: true, ..settings };
     let refused = Container::launch(required, |_| ()).unwrap().refusal();

@@ -15,8 +15,8 @@ use periapt_helper::{
 };
 use periapt_host_api::storage::parse_bytes;
 use periapt_pod::{
-    ContainerError, ContainerLimits, ContainerOptions, ContainerProgram, DriverKind, MountAccess,
-    MountedDirectory, PodError, PodOptions, WasmListen, WasmOptions, WasmWorkload,
+    ContainerError, ContainerLimits, ContainerOptions, ContainerProgram, ContainerUser, DriverKind,
+    MountAccess, MountedDirectory, PodError, PodOptions, WasmListen, WasmOptions, WasmWorkload,
 };
 
 use crate::{
@@ -111,6 +111,12 @@ struct Container {
     /// A file with the owners and modes of the image's files: records `MODE USER GROUP PATH` with a null byte at the end
     #[arg(long, value_name = "FILE")]
     owners: Option<PathBuf>,
+    /// The user of processes and files that name none
+    #[arg(long, value_name = "ID", requires = "group_id")]
+    user_id: Option<u32>,
+    /// The group of processes and files that name none
+    #[arg(long, value_name = "ID", requires = "user_id")]
+    group_id: Option<u32>,
     /// The first of the container's 1,048,576 user and group ids on the host; free ones by default
     #[arg(long, value_name = "ID")]
     first_id: Option<u32>,
@@ -254,6 +260,10 @@ async fn contained(pod: Pod, shown: &str) -> Result<i32> {
         name_servers: Vec::new(),
         environment: container.environment.into_iter().collect(),
         owners: container.owners.map(absolute).transpose()?,
+        user: container
+            .user_id
+            .zip(container.group_id)
+            .map(|(user_id, group_id)| ContainerUser { user_id, group_id }),
         first_id: container.first_id,
         unit_network: container.unit_network.map(absolute).transpose()?,
         limits: ContainerLimits {

@@ -14,6 +14,9 @@ use periapt_host_api::{
 
 use super::PodId;
 
+/// The users, and the groups, that a container may have (`periapt-pod`).
+const CONTAINER_IDS: u64 = 1 << 20;
+
 /// The needs of one pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PodNeeds {
@@ -32,6 +35,8 @@ pub(crate) struct ContainerFiles {
     pub(crate) mounts: PodMounts,
     /// Its network.
     pub(crate) network: PodNetwork,
+    /// The user and the group that its charm declares for it; none for root.
+    pub(crate) user: Option<(u32, u32)>,
 }
 
 /// The network of a container.
@@ -190,7 +195,8 @@ impl ModelFiles {
                 add(&mut mounts, place, held.at(id, directory))?;
             }
         }
-        Ok(ContainerFiles { image: ResourceKey { name: name.clone(), digest }, mounts, network })
+        let user = user(meta)?;
+        Ok(ContainerFiles { image: ResourceKey { name: name.clone(), digest }, mounts, network, user })
     }
 
     /// Returns the storage of a WebAssembly workload: all of its unit's, where hooks find it. The error is in words.
@@ -241,6 +247,21 @@ fn add(mounts: &mut PodMounts, place: String, storage: MountedStorage) -> Result
     match mounts.insert(place.clone(), storage) {
         Some(_) => Err(format!("two of its mounts are at {place:?}")),
         None => Ok(()),
+    }
+}
+
+/// Returns the user and the group that a charm declares for a container; none if it declares neither. Root is what is left
+/// out.
+fn user(meta: &ContainerMeta) -> Result<Option<(u32, u32)>, String> {
+    let id = |id: Option<u64>| match id.unwrap_or_default() {
+        id if id < CONTAINER_IDS => Ok(u32::try_from(id).unwrap_or_default()),
+        id => {
+            Err(format!("its charm declares the user or group {id} for it: they are below {CONTAINER_IDS}"))
+        }
+    };
+    match (meta.uid, meta.gid) {
+        (None, None) => Ok(None),
+        (user, group) => Ok(Some((id(user)?, id(group)?))),
     }
 }
 
@@ -300,11 +321,12 @@ mod tests {
         match wanted.needs(&pod, Path::new("/s")) {
             PodNeeds::Unmet(reason) => reason,
             PodNeeds::Met(files) => {
+                let user = files.user.map(|(user, group)| format!(" as {user}:{group}")).unwrap_or_default();
                 let mounts = files
                     .mounts
                     .iter()
                     .map(|(place, storage)| format!(" {}:{place}", storage.directory.display()));
-                format!("{}{}", files.image.digest.short(), mounts.collect::<String>())
+                format!("{}{}{user}", files.image.digest.short(), mounts.collect::<String>())
             }
         }
     }
@@ -365,6 +387,28 @@ mod tests {
         let mounts = wanted.mounts(&app, Path::new("/s")).unwrap();
         assert_eq!(mounts["/srv"].directory, Path::new("/s/data-3"));
         assert_eq!(mounts["/srv"].size, 1);
+    }
+
+    #[test]
+    fn a_container_has_the_user_that_its_charm_declares() {
+        for (declared, expected) in [
+            ("uid: 584792", " as 584792:0"),
+            ("uid: 584792, gid: 33", " as 584792:33"),
+            ("gid: 33", " as 0:33"),
+            ("uid: 0", " as 0:0"),
+        ] {
+            let mut wanted = WantedPods::default();
+            let plain = charm("resource: image", "");
+            wanted.observe(&frame(None, 5, vec![with_image("one"), plain, unit("app/0", Life::Alive)]));
+            assert_eq!(told(&wanted), short("one"));
+            let with_user = charm(&format!("resource: image, {declared}"), "");
+            assert!(wanted.observe(&frame(Some(5), 6, vec![with_user])), "{declared} is another need");
+            assert_eq!(told(&wanted), format!("{}{expected}", short("one")));
+        }
+        let mut wanted = WantedPods::default();
+        let large = charm("resource: image, uid: 4294967296", "");
+        wanted.observe(&frame(None, 5, vec![with_image("one"), large, unit("app/0", Life::Alive)]));
+        assert!(told(&wanted).contains("user or group 4294967296"), "{}", told(&wanted));
     }
 
     #[test]

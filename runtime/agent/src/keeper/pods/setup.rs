@@ -129,6 +129,10 @@ fn arguments(pod: &PodId, image: &UsedImage, files: &ContainerFiles) -> Vec<OsSt
         option("--environment", variable.into());
     }
     option("--host-name", host_name(&pod.0).into());
+    if let Some((user, group)) = files.user {
+        option("--user-id", user.to_string().into());
+        option("--group-id", group.to_string().into());
+    }
     arguments.extend(mounts(&files.mounts));
     arguments
 }

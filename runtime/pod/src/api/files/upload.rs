@@ -59,7 +59,7 @@ struct NewFile {
 
 /// Writes the files of an upload.
 pub(super) async fn write(
-    root: PathBuf,
+    (root, owner): (PathBuf, Option<(u32, u32)>),
     mut room: Option<Room>,
     boundary: String,
     body: Body,
@@ -69,7 +69,7 @@ pub(super) async fn write(
     let constraints = Constraints::new().size_limit(limit);
     let mut stream = body.into_data_stream();
     let mut form = Multipart::with_constraints(&mut stream, boundary, constraints);
-    let result = written(&root, room.as_mut(), &mut form).await;
+    let result = written((root.as_path(), owner), room.as_mut(), &mut form).await;
     drop(form);
     drain(&mut stream).await;
     drop(permit);
@@ -92,7 +92,7 @@ async fn drain(stream: &mut BodyDataStream) {
 }
 
 async fn written(
-    root: &std::path::Path,
+    base: (&std::path::Path, Option<(u32, u32)>),
     mut room: Option<&mut Room>,
     form: &mut Multipart<'_>,
 ) -> Result<Vec<Value>, PodRefusal> {
@@ -116,7 +116,7 @@ async fn written(
         let Some(file) = files.get(path.as_str()) else {
             return Err(PodRefusal::bad(format!("no metadata for path {path:?}")));
         };
-        let result = content(root, room.as_deref_mut(), (*file).clone(), field).await?;
+        let result = content(base, room.as_deref_mut(), (*file).clone(), field).await?;
         results.insert(path, result);
     }
     let missing = || Err(FileError::other("no content for this path"));
@@ -166,14 +166,14 @@ async fn order(mut field: Field<'_>) -> Result<Order, PodRefusal> {
 
 /// Writes one file. The content of a file that is refused is read to its end, so that the client hears of it.
 async fn content(
-    root: &std::path::Path,
+    (root, owner): (&std::path::Path, Option<(u32, u32)>),
     mut room: Option<&mut Room>,
     file: NewFile,
     mut field: Field<'_>,
 ) -> Result<Result<(), FileError>, PodRefusal> {
     let root = root.to_owned();
     let mut upload = match room.as_deref_mut().map_or(Ok(()), |room| room.place(&file.path)) {
-        Ok(()) => begun(root, file).await,
+        Ok(()) => begun(root, owner, file).await,
         Err(error) => Err(error),
     };
     while let Some(bytes) = piece(&mut field).await? {
@@ -190,12 +190,12 @@ async fn content(
 }
 
 /// Begins a file.
-async fn begun(root: PathBuf, file: NewFile) -> Result<Upload, FileError> {
+async fn begun(root: PathBuf, own: Option<(u32, u32)>, file: NewFile) -> Result<Upload, FileError> {
     blocking(move || {
         let NewFile { path, make_dirs, permissions: mode, user_id, user, group_id, group } = file;
         let place = Place::of(&root, &path)?;
         let mode = permissions(&mode, 0o644)?;
-        let owner = Ownership { user_id, user, group_id, group }.resolve(&root)?;
+        let owner = Ownership { user_id, user, group_id, group }.resolve(&root, own)?;
         Upload::begin(&place, mode, owner, if make_dirs { Parents::Make } else { Parents::Require })
     })
     .await
