@@ -35,6 +35,11 @@ pub(crate) fn text_or_stdin(path: &Path) -> Result<String> {
     }
 }
 
+/// Reads at most `most` bytes of standard input, to its end.
+pub(crate) fn stdin(most: u64) -> Result<Vec<u8>> {
+    within(io::stdin().lock(), most, &"standard input")
+}
+
 /// Returns the connected socket that the process which started this one gave it as its standard input. Nothing is read.
 pub(crate) fn inherited_socket() -> io::Result<UnixStream> {
     let socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);

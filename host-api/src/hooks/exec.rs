@@ -1,6 +1,9 @@
 //! Scripts that operators run in a hook context of a unit (`docs/hook-model.md` C-9). Each run is a task of an action that
 //! all units have, [`ACTION`]. The script is a text here; `periapt-shell` parses it.
 
+use std::fmt;
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::{Value, json};
 
@@ -8,6 +11,13 @@ use crate::{ContainerName, RelationId, UnitName, action::Parameters, charm::Acti
 
 /// The action of such tasks. No charm can declare one of this name (M-10).
 pub const ACTION: &str = "juju-exec";
+
+/// The most bytes of a command's standard input. It is one of the parameters of a task, in base64, beside the command:
+/// [`MAX_PARAMETER_BYTES`](crate::action::MAX_PARAMETER_BYTES).
+pub const MAX_STDIN_BYTES: usize = 40 << 10;
+
+/// The parameter with the standard input.
+const STDIN: &str = "stdin";
 
 /// Hook tools that take or return secret content. Tasks keep their parameters and results in the clear.
 const CONFIDENTIAL: [&str; 3] = ["secret-add", "secret-get", "secret-set"];
@@ -21,6 +31,53 @@ pub fn is_confidential(tool: &str) -> bool {
 /// script.
 pub fn names_container(parameters: &Parameters) -> bool {
     parameters.get("container").is_some_and(|container| !container.is_null())
+}
+
+/// Removes the standard input from the parameters of a run that has ended: it may be secret, and nothing needs it any more.
+pub fn forget_stdin(parameters: &mut Parameters) {
+    parameters.remove(STDIN);
+}
+
+/// The standard input of a command in a container. Debug output has its size alone.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ExecInput(Vec<u8>);
+
+impl ExecInput {
+    /// Takes the whole input.
+    ///
+    /// # Errors
+    /// [`ExecError::LargeStdin`]
+    pub fn new(bytes: Vec<u8>) -> Result<Self, ExecError> {
+        match bytes.len() {
+            0..=MAX_STDIN_BYTES => Ok(Self(bytes)),
+            length => Err(ExecError::LargeStdin(length)),
+        }
+    }
+
+    /// Returns the bytes.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.0
+    }
+}
+
+impl fmt::Debug for ExecInput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ExecInput({} bytes)", self.0.len())
+    }
+}
+
+impl Serialize for ExecInput {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&STANDARD.encode(&self.0))
+    }
+}
+
+impl<'de> Deserialize<'de> for ExecInput {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let bytes = STANDARD.decode(text).map_err(|_| de::Error::custom("standard input is not base64"))?;
+        Self::new(bytes).map_err(de::Error::custom)
+    }
 }
 
 /// The command of one run.
@@ -124,6 +181,9 @@ pub struct ExecRequest {
     /// The container in which the command runs as a program with its arguments. `None` means a script of hook tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub container: Option<ContainerName>,
+    /// The standard input of a command in a container. `None` means an empty one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stdin: Option<ExecInput>,
 }
 
 /// The reason that a command cannot be run.
@@ -138,6 +198,12 @@ pub enum ExecError {
     /// A relation is given for a command in a container, which has no hook tools.
     #[error("a command in a container has no relation")]
     RelationInContainer,
+    /// A script is given a standard input, which commands in containers have.
+    #[error("a script has no standard input: a command in a container has one")]
+    StdinOfScript,
+    /// The standard input has more bytes than a task keeps.
+    #[error("standard input has {0} bytes, at most {MAX_STDIN_BYTES} are allowed")]
+    LargeStdin(usize),
     /// A remote unit is given, and no relation.
     #[error("remote unit: {0}, provided without a relation")]
     NoRelation(UnitName),
@@ -156,7 +222,8 @@ impl ExecRequest {
         relation: Option<RelationId>,
         remote_unit: Option<UnitName>,
     ) -> Result<Self, ExecError> {
-        let request = Self { command: ExecCommand::of_line(command), relation, remote_unit, container: None };
+        let command = ExecCommand::of_line(command);
+        let request = Self { command, relation, remote_unit, container: None, stdin: None };
         request.check()?;
         Ok(request)
     }
@@ -167,7 +234,8 @@ impl ExecRequest {
     /// [`ExecError`]
     pub fn in_container(command: &[String], container: ContainerName) -> Result<Self, ExecError> {
         let command = ExecCommand::Words(command.to_vec());
-        let request = Self { command, relation: None, remote_unit: None, container: Some(container) };
+        let container = Some(container);
+        let request = Self { command, relation: None, remote_unit: None, container, stdin: None };
         request.check()?;
         Ok(request)
     }
@@ -206,6 +274,9 @@ impl ExecRequest {
                 (_, None) => Err(ExecError::Empty),
                 (_, Some(_)) => Err(ExecError::RelationInContainer),
             };
+        }
+        if self.stdin.is_some() {
+            return Err(ExecError::StdinOfScript);
         }
         if let Some(tool) = confidential(&script) {
             return Err(ExecError::Confidential(tool.to_owned()));
@@ -327,6 +398,34 @@ mod tests {
         }
         let parameters = ExecRequest { relation: Some(RelationId(1)), ..request }.into_parameters();
         assert_eq!(ExecRequest::of_parameters(&parameters), Err(ExecError::RelationInContainer));
+    }
+
+    #[test]
+    fn the_input_of_a_command_in_a_container_has_any_bytes_and_a_bound() {
+        let request = ExecRequest::in_container(&["cat".to_owned()], "web".parse().unwrap()).unwrap();
+        let stdin = Some(ExecInput::new(b"a\0\xff\n".to_vec()).unwrap());
+        let request = ExecRequest { stdin, ..request };
+        let mut parameters = request.clone().into_parameters();
+        assert_eq!(parameters["stdin"], "YQD/Cg==");
+        assert_eq!(ExecRequest::of_parameters(&parameters), Ok(request.clone()));
+        assert!(!format!("{request:?}").contains("YQD"), "{request:?}");
+        let largest = ExecInput::new(vec![b'x'; MAX_STDIN_BYTES]).unwrap();
+        let whole = ExecRequest { stdin: Some(largest), ..request.clone() }.into_parameters();
+        let (bytes, most) = (crate::size::of_json(&whole), crate::action::MAX_PARAMETER_BYTES);
+        assert!(bytes + (8 << 10) < most, "{bytes} leave no room for a command");
+        assert_eq!(
+            ExecInput::new(vec![0; MAX_STDIN_BYTES + 1]),
+            Err(ExecError::LargeStdin(MAX_STDIN_BYTES + 1))
+        );
+        for wrong in [json!("?"), json!(7), json!(STANDARD.encode(vec![0_u8; MAX_STDIN_BYTES + 1]))] {
+            parameters.insert("stdin".to_owned(), wrong);
+            assert!(matches!(ExecRequest::of_parameters(&parameters), Err(ExecError::Parameters(_))));
+        }
+        forget_stdin(&mut parameters);
+        assert_eq!(parameters, ExecRequest { stdin: None, ..request.clone() }.into_parameters());
+        let script =
+            ExecRequest { command: ExecCommand::Script("cat".to_owned()), container: None, ..request };
+        assert_eq!(ExecRequest::of_parameters(&script.into_parameters()), Err(ExecError::StdinOfScript));
     }
 
     #[test]

@@ -6,14 +6,15 @@ use clap::Args;
 use periapt_host_api::{
     ApplicationName, ContainerName, RelationId, UnitName,
     action::{ActionConcurrency, ActionReceiver, EnqueueOperation},
-    exec::{self, ExecError, ExecRequest},
+    exec::{self, ExecError, ExecInput, ExecRequest, MAX_STDIN_BYTES},
 };
 
 use super::follow::{FollowArgs, FollowMode};
 use crate::{
     commands::Verb,
     context::{Context, Model, ModelArg},
-    error::{Failure, Result},
+    error::{Failure, Result, with_source},
+    input,
     output::note,
     parse::ParseError,
     print::status::all_units,
@@ -32,9 +33,9 @@ use crate::{
 /// stored with the task.
 ///
 /// With --container, the command is a program of the unit's container with its arguments, run by Pebble as the
-/// container's user, without a shell and with an empty input. Output and return code are the task's, too, and a cancelled task kills the program.
-/// The program `pebble` is there in each container: services, checks, plan, logs, notices, start, stop, restart and
-/// replan.
+/// container's user, without a shell. Its input is empty, or with --stdin that of this command, which is read to its end
+/// before: there is no dialogue. Output and return code are the task's, too, and a cancelled task kills the program. The
+/// program `pebble` is there in each container: services, checks, plan, logs, notices, start, stop, restart and replan.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Commands beside hook tools:
@@ -52,6 +53,7 @@ Examples:
   periapt exec -u mysql/0 'for id in $(relation-ids db); do relation-list -r $id; done | sort'
   periapt exec -u web/0 --container nginx -- nginx -t
   periapt exec -u web/0 --container nginx -- pebble services
+  periapt exec -u web/0 --container nginx -i -- sh -c 'cat > /tmp/page' < page.html
   periapt exec -u mysql/0 'test -f /srv/data/ready && cat /srv/data/ready'")]
 pub(crate) struct Exec {
     /// The units; APPLICATION/leader is the present leader
@@ -72,6 +74,9 @@ pub(crate) struct Exec {
     /// Run the command as a program in this container of each unit, and not as a script
     #[arg(long, value_name = "CONTAINER", conflicts_with_all = ["relation", "remote_unit"])]
     container: Option<ContainerName>,
+    /// Give the program standard input, up to 40 KiB; the task keeps it until it ends
+    #[arg(short = 'i', long, requires = "container")]
+    stdin: bool,
     /// Run beside other actions of the machine; --parallel=false waits for its turn among those that run one by one
     #[arg(long, default_value_t = true)]
     parallel: bool,
@@ -96,10 +101,13 @@ impl Verb for Exec {
         }
         let model = context.model(&self.model)?;
         let receivers = self.receivers(&model).await?;
-        let request = match self.request() {
+        let mut request = match self.request() {
             Ok(request) => request,
             Err(refused) => return nowhere(&model, &receivers).await?.map_or(Err(refused), note_unscheduled),
         };
+        if self.stdin {
+            request.stdin = Some(given_input()?);
+        }
         let (action, parameters) = (exec::ACTION.to_owned(), request.into_parameters());
         let execution_group = self.execution_group.filter(|group| !group.is_empty());
         let turns = ActionConcurrency { parallel: Some(self.parallel), execution_group };
@@ -161,6 +169,14 @@ fn note_unscheduled(reasons: Vec<String>) -> Result<()> {
     Ok(())
 }
 
+/// Reads the input of a program to its end.
+fn given_input() -> Result<ExecInput> {
+    if input::is_terminal() {
+        note(format_args!("The program starts at the end of the input: Ctrl-D ends it"));
+    }
+    ExecInput::new(input::stdin(MAX_STDIN_BYTES as u64)?).map_err(with_source)
+}
+
 /// The hint that leads to the list of tools.
 const TOOLS: &str = "`periapt help-hook-commands` lists hook tools, `periapt help exec` what there is beside";
 
@@ -170,7 +186,11 @@ fn explained(error: ExecError) -> Failure {
         ExecError::Confidential(_) => {
             "`periapt show-secret --reveal` shows content, `update-secret` changes it"
         }
-        ExecError::NoRelation(_) | ExecError::RelationInContainer | ExecError::Parameters(_) => {
+        ExecError::NoRelation(_)
+        | ExecError::RelationInContainer
+        | ExecError::StdinOfScript
+        | ExecError::LargeStdin(_)
+        | ExecError::Parameters(_) => {
             return Failure::new(error.to_string());
         }
     };

@@ -232,8 +232,11 @@ pub(crate) fn cancel(tx: &mut Transaction<'_>, id: TaskId) -> Result<Answer, Ref
     Ok(Answer::Task { id, status })
 }
 
-/// Ends a task.
-pub(crate) fn end(tx: &mut Transaction<'_>, task: Task, status: TaskStatus, message: &str) {
+/// Ends a task. What a command in a container read is forgotten.
+pub(crate) fn end(tx: &mut Transaction<'_>, mut task: Task, status: TaskStatus, message: &str) {
+    if task.action == exec::ACTION {
+        exec::forget_stdin(&mut task.parameters);
+    }
     let completed = Some(tx.now());
     tx.put(Task { status, message: message.to_owned(), completed, ..task });
 }

@@ -5,7 +5,11 @@
 use std::{sync::Arc, time::Duration};
 
 use periapt_hook::{CallAnswer, CallError, ExecFailure, HookContext, MAX_ASKED, OutputStream, ToolOutput};
-use periapt_host_api::{Timestamp, exec::ExecCommand, view::View};
+use periapt_host_api::{
+    Timestamp,
+    exec::{ExecCommand, ExecInput},
+    view::View,
+};
 use periapt_sandbox::{Budgets, HookServices as _, ResourcesMount, Seed};
 use periapt_shell::{Reply, Request, Running, Script, ScriptEnd, ScriptProgress};
 use periapt_uniter::{
@@ -138,10 +142,9 @@ fn begin(
     let request = context.begin_exec()?;
     if let (Some(container), ExecCommand::Words(words)) = (&request.container, &request.command) {
         let target = context.pebble_target(container.as_str()).map_err(ScriptError::NoContainer)?;
-        return Ok((
-            context,
-            Work::InContainer(Box::new(ContainerCommand::new(target, words.clone(), time))),
-        ));
+        let stdin = request.stdin.clone().map(ExecInput::into_bytes).unwrap_or_default();
+        let command = ContainerCommand::new(target, words.clone(), stdin, time);
+        return Ok((context, Work::InContainer(Box::new(command))));
     }
     let hostname = run.unit.to_string().replace('/', "-");
     let (text, environment) = (request.command.script(), context.environment());

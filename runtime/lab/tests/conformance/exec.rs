@@ -173,7 +173,7 @@ fn what_is_no_tool_with_arguments_is_refused_when_it_is_asked_for() {
         (ExecCommand::Words(Vec::new()), "no commands specified"),
         (ExecCommand::Script(" ".to_owned()), "no commands specified"),
     ] {
-        let wrong = ExecRequest { command, relation: None, remote_unit: None, container: None };
+        let wrong = ExecRequest { command, relation: None, remote_unit: None, container: None, stdin: None };
         assert_eq!(ask(&mut lab, "a/0", wrong), Err(error.to_owned()));
     }
 }

@@ -1,8 +1,12 @@
 //! Commands of operators in containers.
 
-use std::time::{Duration, Instant};
+use std::{
+    fs::File,
+    time::{Duration, Instant},
+};
 
 use anyhow::Context as _;
+use periapt_tests::Installation;
 use serde_json::{Value, json};
 
 use super::{Scene, processes, until};
@@ -65,6 +69,44 @@ fn operators_run_programs_in_a_container_and_stop_them() -> anyhow::Result<()> {
     periapt.ok(["cancel-task", task])?;
     until("it is killed", || Ok(processes(&[sleeps])?.is_empty()))?;
     assert!(began.elapsed() < Duration::from_secs(3_600));
+    Ok(())
+}
+
+#[test]
+fn a_program_in_a_container_reads_the_input_that_it_is_given_up_to_a_bound() -> anyhow::Result<()> {
+    let scene = Scene::new()?;
+    let periapt = &scene.periapt;
+    scene.boot_id()?;
+    let (given, copied) = (periapt.path().join("given"), periapt.path().join("copied"));
+    let fed = |words: &[&str]| {
+        let mut command = periapt.command(["exec", "-u", "probe/0", "--container", "web"]);
+        command.args(words).stdin(File::open(&given)?);
+        Installation::finished(command)
+    };
+    // Any bytes, as many as there may be.
+    let bytes = [0, b'a', 0xff, b'\n'].repeat(10_240);
+    std::fs::write(&given, &bytes)?;
+    let copy = format!("cat > {}; echo done", copied.display());
+    let done = fed(&["-i", "--", "sh", "-c", &copy])?;
+    assert_eq!((done.code, &*done.stdout), (Some(0), "done\n"), "{done:?}");
+    assert!(std::fs::read(&copied)? == bytes, "another input has arrived");
+    // A program may leave its input unread, and has none without the option.
+    let unread = fed(&["--stdin", "--", "sh", "-c", "exit 0"])?;
+    assert_eq!(unread.code, Some(0), "{unread:?}");
+    let none = fed(&["--", "sh", "-c", "wc -c"])?;
+    assert_eq!((none.code, none.stdout.trim()), (Some(0), "0"), "{none:?}");
+    // The task keeps the input no longer than it runs.
+    let tasks = periapt.json(["operations", "--actions", "juju-exec"])?;
+    let parameters = tasks.as_object().into_iter().flat_map(|all| all.values());
+    let parameters: Vec<&Value> = parameters.map(|one| &one["action"]["parameters"]).collect();
+    assert!(parameters.iter().any(|one| one["command"] == json!(["sh", "-c", copy])), "{tasks}");
+    assert!(parameters.iter().all(|one| one.get("stdin").is_none()), "{tasks}");
+    std::fs::write(&given, [&bytes[..], b"x"].concat())?;
+    let large = fed(&["-i", "--", "sh", "-c", &copy])?;
+    assert_eq!(large.code, Some(1), "{large:?}");
+    assert!(large.stderr.contains("standard input is larger than the limit of 40960 bytes"), "{large:?}");
+    let script = periapt.run(["exec", "-u", "probe/0", "-i", "--", "is-leader"])?;
+    assert!(script.code != Some(0) && script.stderr.contains("--container"), "{script:?}");
     Ok(())
 }
 

@@ -3,16 +3,16 @@
 mod api;
 mod pebble;
 
-use std::{io, time::Duration};
+use std::{pin::pin, time::Duration};
 
 use futures_util::{
-    SinkExt as _, StreamExt as _,
-    future::{join, ready},
+    SinkExt as _, Stream, StreamExt as _,
+    future::{Either, join, ready, select},
 };
 use periapt_hook::WorkloadTarget;
 use serde_json::json;
 use tokio::time::timeout;
-use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::{Error, Message};
 
 pub(super) use api::ContainerError;
 use api::{Answer, Api, Change, Socket, Started};
@@ -27,6 +27,9 @@ const PEBBLE: &str = "pebble";
 /// that the command goes on.
 const MAX_OUTPUT: usize = 1 << 20;
 
+/// The bytes of the input that are sent at once.
+const PIECE: usize = 16 << 10;
+
 /// The time in which a command is told to end.
 const KILL_WITHIN: Duration = Duration::from_secs(2);
 
@@ -38,6 +41,7 @@ const KILL: &str = r#"{"command":"signal","signal":{"name":"SIGKILL"}}"#;
 pub(super) struct ContainerCommand {
     target: WorkloadTarget,
     words: Vec<String>,
+    stdin: Vec<u8>,
     time: Duration,
     control: Option<Socket>,
     stdout: Vec<u8>,
@@ -45,9 +49,9 @@ pub(super) struct ContainerCommand {
 }
 
 impl ContainerCommand {
-    /// Creates a command that may run for some time.
-    pub(super) fn new(target: WorkloadTarget, words: Vec<String>, time: Duration) -> Self {
-        Self { target, words, time, control: None, stdout: Vec::new(), stderr: Vec::new() }
+    /// Creates a command with its input, which may run for some time.
+    pub(super) fn new(target: WorkloadTarget, words: Vec<String>, stdin: Vec<u8>, time: Duration) -> Self {
+        Self { target, words, stdin, time, control: None, stdout: Vec::new(), stderr: Vec::new() }
     }
 
     /// Runs the command, and returns its exit code.
@@ -72,7 +76,7 @@ impl ContainerCommand {
         }
     }
 
-    /// Runs a program of the container with an empty input.
+    /// Runs a program of the container, which reads the input.
     async fn execute(&mut self, services: &Services) -> Result<i32, ContainerError> {
         let target = self.target.clone();
         let api = Api { target: &target, services };
@@ -82,10 +86,9 @@ impl ContainerCommand {
         let change = started.change.ok_or(ContainerError::Unknown)?;
         let task = started.result.task_id;
         self.control = Some(api.websocket(&task, "control").await?);
-        let mut stdio = api.websocket(&task, "stdio").await?;
+        let stdio = api.websocket(&task, "stdio").await?;
         let stderr = api.websocket(&task, "stderr").await?;
-        stdio.send(Message::text(END)).await.map_err(io::Error::other)?;
-        join(gather(stdio, &mut self.stdout), gather(stderr, &mut self.stderr)).await;
+        carry((stdio, stderr), &self.stdin, (&mut self.stdout, &mut self.stderr)).await;
         let Change { err, tasks } = api.wait(&change).await?;
         let code = tasks.first().and_then(|task| task.data.exit_code);
         code.ok_or_else(|| err.map_or(ContainerError::Unknown, ContainerError::Refused))
@@ -109,11 +112,34 @@ impl ContainerCommand {
     }
 }
 
+/// Gives a command its input, and reads its outputs to their ends. The sockets are closed then.
+async fn carry(
+    (stdio, stderr): (Socket, Socket),
+    stdin: &[u8],
+    (written, errors): (&mut Vec<u8>, &mut Vec<u8>),
+) {
+    let (mut input, stdout) = stdio.split();
+    let give = async {
+        for piece in stdin.chunks(PIECE) {
+            if input.send(Message::binary(piece.to_vec())).await.is_err() {
+                return;
+            }
+        }
+        let _ = input.send(Message::text(END)).await;
+    };
+    let give = pin!(give);
+    let outputs = pin!(join(gather(stdout, written), gather(stderr, errors)));
+    // A command may end without having read its input.
+    if let Either::Right((_, outputs)) = select(outputs, give).await {
+        outputs.await;
+    }
+}
+
 /// Reads an output to its end.
-async fn gather(socket: Socket, output: &mut Vec<u8>) {
+async fn gather(socket: impl Stream<Item = Result<Message, Error>>, output: &mut Vec<u8>) {
     let is_output = |message: &Message| !matches!(message, Message::Text(text) if text.as_str() == END);
     let messages = socket.take_while(|message| ready(message.as_ref().is_ok_and(is_output)));
-    let mut messages = std::pin::pin!(messages);
+    let mut messages = pin!(messages);
     while let Some(Ok(message)) = messages.next().await {
         if let Message::Binary(bytes) = message {
             let room = MAX_OUTPUT.saturating_sub(output.len()).min(bytes.len());

@@ -288,8 +288,14 @@ impl Stage {
         let script = Command::EnqueueOperation(EnqueueOperation {
             action: exec::ACTION.to_owned(),
             receivers,
-            parameters: ExecRequest { command, relation: None, remote_unit: None, container: None }
-                .into_parameters(),
+            parameters: ExecRequest {
+                command,
+                relation: None,
+                remote_unit: None,
+                container: None,
+                stdin: None,
+            }
+            .into_parameters(),
             turns: ActionConcurrency::default(),
         });
         self.change(|lab| lab.command(&script)).await;
