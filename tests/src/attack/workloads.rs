@@ -47,6 +47,8 @@ pub enum WorkloadAttack {
     ForbiddenTargets,
     /// Looks for the host's files and processes.
     HostFiles,
+    /// Writes the storage of another unit, and the files of its container.
+    NeighboursFiles,
     /// Asks for rights that it does not have.
     Rights,
     /// Never reads what its clients send.
@@ -61,13 +63,14 @@ pub enum WorkloadAttack {
 
 impl WorkloadAttack {
     /// All attacks, in the order of the table. The last one ends the hostile container.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::ForkBomb,
         Self::Memory,
         Self::NewFiles,
         Self::Orphans,
         Self::ForbiddenTargets,
         Self::HostFiles,
+        Self::NeighboursFiles,
         Self::Rights,
         Self::DeafServer,
         Self::EndlessAnswer,
@@ -84,6 +87,7 @@ impl WorkloadAttack {
             Self::Orphans => "orphans",
             Self::ForbiddenTargets => "forbidden targets",
             Self::HostFiles => "the host's files",
+            Self::NeighboursFiles => "a neighbour's files",
             Self::Rights => "rights",
             Self::DeafServer => "a deaf server",
             Self::EndlessAnswer => "an endless answer",
@@ -100,6 +104,7 @@ impl WorkloadAttack {
             Self::Orphans => agent.orphans(),
             Self::ForbiddenTargets => agent.forbidden_targets(),
             Self::HostFiles => agent.host_files(),
+            Self::NeighboursFiles => agent.neighbours_files(),
             Self::Rights => agent.rights(),
             Self::DeafServer => agent.deaf_server(),
             Self::EndlessAnswer => agent.endless_answer(),
@@ -228,8 +233,12 @@ impl AttackedAgent {
 
     /// Runs a script in the hostile container. Returns its return code and all that it wrote.
     fn sh(&self, script: &str) -> anyhow::Result<Shell> {
-        let words =
-            ["exec", "-m", "hostile", "--unit", "hostile/0", "--container", "web", "--format", "json"];
+        self.sh_of("hostile/0", script)
+    }
+
+    /// Runs a script in the container of a unit.
+    fn sh_of(&self, unit: &str, script: &str) -> anyhow::Result<Shell> {
+        let words = ["exec", "-m", "hostile", "--unit", unit, "--container", "web", "--format", "json"];
         let done = self.periapt.run([&words[..], &["--", "sh", "-c", script]].concat())?;
         let tasks: Value = serde_json::from_str(&done.stdout).with_context(|| format!("{done:?}"))?;
         let results = tasks.as_object().and_then(|tasks| tasks.values().next()).map(|task| &task["results"]);

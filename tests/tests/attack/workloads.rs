@@ -18,11 +18,12 @@ const BY_SERVER: [ServerAttack; 5] = [
 
 /// The attacks of a container that need no cgroups of the host: `runtime/pod` tests the bounds on memory and processes.
 /// Hostile images have tests of their own, by commands. The last one ends the container.
-const BY_CONTAINER: [WorkloadAttack; 8] = [
+const BY_CONTAINER: [WorkloadAttack; 9] = [
     WorkloadAttack::NewFiles,
     WorkloadAttack::Orphans,
     WorkloadAttack::ForbiddenTargets,
     WorkloadAttack::HostFiles,
+    WorkloadAttack::NeighboursFiles,
     WorkloadAttack::Rights,
     WorkloadAttack::DeafServer,
     WorkloadAttack::EndlessAnswer,

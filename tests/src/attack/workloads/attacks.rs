@@ -4,16 +4,21 @@ use std::{
     fs,
     io::{ErrorKind, Read as _, Write as _},
     net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket},
+    path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
-use anyhow::ensure;
+use anyhow::{Context as _, ensure};
 
 use super::{super::row::StoppedBy, ADDRESS, AttackedAgent, HONEST, HOSTILE};
 use crate::{EVIL, ImageFate, hostile_images};
 
 /// The processes of a container at most, as the agent bounds them.
 const MAX_PROCESSES: usize = 1_024;
+
+/// The unit beside the hostile one, and the name of its files.
+const NEIGHBOUR: &str = "hostile/1";
+const KEPT: &str = "a-neighbours-file";
 
 /// The orphans of each of two kinds.
 const ORPHANS: usize = 50;
@@ -125,6 +130,52 @@ impl AttackedAgent {
         }
         Ok(match others.is_empty() {
             true => StoppedBy::Refusals(seen.len()),
+            false => StoppedBy::Nobody(others.join("; ")),
+        })
+    }
+
+    pub(super) fn neighbours_files(&self) -> anyhow::Result<StoppedBy> {
+        self.periapt.ok(["add-unit", "-m", "hostile", "hostile"])?;
+        let neighbour = |script: &str| self.sh_of(NEIGHBOUR, script);
+        self.until("the neighbour's container runs", || {
+            Ok(neighbour("true").is_ok_and(|shell| shell.code == 0))
+        })?;
+        let made = neighbour(&format!("echo kept > /data/{KEPT}; echo kept > /{KEPT}"))?;
+        ensure!(made.code == 0, "{}", made.text);
+        let kept = found(&self.periapt.path().join("worker"), KEPT).context("the neighbour's storage")?;
+        let directory = kept.parent().context("its directory")?;
+        let storage = directory.file_name().context("its name")?.to_string_lossy();
+        let (file, directory) = (kept.display(), directory.display());
+        let attempts = [
+            format!("echo evil > {file}"),
+            format!("mkdir -p {directory}; echo evil > {file}"),
+            format!("echo evil > /data/../{storage}/{KEPT}; echo evil > /data/../../../..{file}"),
+            format!("for at in /proc/[0-9]*/root /proc/[0-9]*/cwd; do echo evil > $at{file}; done"),
+            format!(
+                "for at in /proc/[0-9]*/root; do echo evil > $at/data/{KEPT}; echo evil > $at/{KEPT}; done"
+            ),
+            format!("ln -s {file} /data/link; echo evil > /data/link"),
+            format!("ln -s ../{storage}/{KEPT} /data/up; echo evil > /data/up"),
+            format!("ln {file} /data/hard; echo evil > /data/hard"),
+            format!("ln -s {directory} /data/directory; echo evil > /data/directory/{KEPT}"),
+        ];
+        let mut others = Vec::new();
+        for attempt in &attempts {
+            self.sh(attempt)?;
+            let inside = neighbour(&format!("cat /data/{KEPT} /{KEPT}"))?.text;
+            let on_host = fs::read_to_string(&kept)?;
+            if (inside.as_str(), on_host.as_str()) != ("kept\nkept\n", "kept\n") {
+                others.push(format!("{attempt}: {inside:?}, {on_host:?}"));
+            }
+        }
+        self.sh(&format!("rm -f /data/* /{KEPT}"))?;
+        let remove = ["remove-unit", "-m", "hostile", NEIGHBOUR, "--no-prompt", "--destroy-storage"];
+        self.periapt.ok(remove)?;
+        self.until("the neighbour is gone", || {
+            Ok(!self.periapt.ok(["status", "-m", "hostile"])?.contains(NEIGHBOUR))
+        })?;
+        Ok(match others.is_empty() {
+            true => StoppedBy::Refusals(attempts.len()),
             false => StoppedBy::Nobody(others.join("; ")),
         })
     }
@@ -273,6 +324,22 @@ impl AttackedAgent {
         self.until("its processes have ended", || Ok(self.marked()? == 0))?;
         Ok(StoppedBy::Bound(format!("the container was ended with its {running} processes")))
     }
+}
+
+/// Returns the path of a file below a directory; none if there is none of this name.
+fn found(directory: &Path, name: &str) -> Option<PathBuf> {
+    let mut open = vec![directory.to_owned()];
+    while let Some(next) = open.pop() {
+        // A directory may be removed meanwhile.
+        for entry in fs::read_dir(next).into_iter().flatten().flatten() {
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => open.push(entry.path()),
+                Ok(kind) if kind.is_file() && entry.file_name() == name => return Some(entry.path()),
+                _ => {}
+            }
+        }
+    }
+    None
 }
 
 /// Returns an address of this host that is not the loopback's, if it has one.
