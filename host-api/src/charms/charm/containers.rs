@@ -31,10 +31,10 @@ pub struct ContainerMeta {
     /// The unit's storage that it sees.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub mounts: Vec<ContainerMount>,
-    /// The user of its Pebble and services; none means root.
+    /// The user of what runs in it and names none, and of its new files; none means root.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uid: Option<u64>,
-    /// The group of its Pebble and services; none means root's.
+    /// The group of what runs in it and names none, and of its new files; none means root's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gid: Option<u64>,
     /// The component that runs in it, for a WebAssembly workload; none for a container with an image.

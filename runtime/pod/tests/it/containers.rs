@@ -154,9 +154,12 @@ fn what_names_no_user_is_the_containers_own() {
          \"sh -c 'test -s /var/lib/db/check || id -u > /var/lib/db/check'\"}}\n",
     );
     assert_eq!(client.act("start", &["own", "rooted"])["status"], "Done");
-    until("the check has run", || container.sh("grep -q . /var/lib/db/check").1 == 0);
-    assert_eq!(container.told("cat /var/lib/db/own /srv/rooted /var/lib/db/check"), "45678\n0\n45678");
-    assert_eq!(container.told("stat -c '%u:%g %a' /var/lib/db"), "0:34 775");
+    let written = ["/var/lib/db/own", "/srv/rooted", "/var/lib/db/check"];
+    until("services and the check have run", || {
+        written.iter().all(|file| container.sh(&format!("grep -q . {file}")).1 == 0)
+    });
+    assert_eq!(container.told(&format!("cat {}", written.join(" "))), "45678\n0\n45678");
+    assert_eq!(container.told("stat -c '%u:%g' /var/lib/db"), "0:34");
     assert_ne!(container.sh("echo x > /etc/passwd").1, 0, "files of root are not written");
     // New files of the API, the directories above them, and directories.
     push(&client, "/tmp/a/file", json!({ "make-dirs": true }), b"content");
