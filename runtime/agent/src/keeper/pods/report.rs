@@ -18,6 +18,9 @@ use crate::keeper::controller::{Controller, ControllerError};
 /// The time in which changes of all units become one call: a container that starts changes several times.
 const GATHERED: Duration = Duration::from_secs(1);
 
+/// The time between the calls of many states: those of 5,000 units take 16 seconds, and others of the agent come between.
+const BETWEEN: Duration = Duration::from_millis(100);
+
 /// Tells the controller the states of a model's workloads as they change, for ever.
 pub(crate) async fn report<C: Controller>(
     controller: C,
@@ -26,7 +29,7 @@ pub(crate) async fn report<C: Controller>(
     states: Arc<WorkloadStates>,
 ) {
     let mut backoff = Backoff::network();
-    let mut again = None;
+    let (mut again, mut pause) = (None, GATHERED);
     loop {
         let later = async {
             match again {
@@ -38,19 +41,21 @@ pub(crate) async fn report<C: Controller>(
             () = states.changed() => {}
             () = later => {}
         }
-        sleep(GATHERED).await;
+        sleep(pause).await;
         // Without a runner of this keeper, nobody has the right to tell.
         let Ok(Some(incarnation)) = incarnation.wait_for(Option::is_some).await.map(|found| *found) else {
             return;
         };
-        let due = states.take_due(Instant::now());
+        let now = Instant::now();
+        let due = states.take_due(now);
         again = due.again;
+        pause = if again == Some(now) { BETWEEN } else { GATHERED };
         if due.units.is_empty() {
             continue;
         }
         match tell(&controller, model, incarnation, &states, due).await {
             Told::All => backoff.succeeded(),
-            Told::NotAll => again = Some(Instant::now() + backoff.failed()),
+            Told::NotAll => (again, pause) = (Some(Instant::now() + backoff.failed()), GATHERED),
         }
     }
 }
@@ -100,4 +105,40 @@ async fn tell<C: Controller>(
         }
     }
     told
+}
+
+#[cfg(test)]
+mod tests {
+    use parking_lot::Mutex;
+
+    use super::*;
+    use crate::keeper::tests::fake::{FakeController, obliging};
+
+    #[tokio::test(start_paused = true)]
+    async fn the_first_states_of_many_units_are_told_in_parts_within_seconds() {
+        let states = Arc::new(WorkloadStates::default());
+        for number in 0..5_000 {
+            let unit = UnitName::new("app".parse().unwrap(), number);
+            states.start(&(unit, "web".parse().unwrap()), None, None);
+        }
+        let controller = FakeController::without_models();
+        let parts = Arc::new(Mutex::new(Vec::new()));
+        let (told, began) = (Arc::clone(&parts), Instant::now());
+        controller.answers(Arc::new(move |commands| {
+            told.lock().push((began.elapsed(), commands.len()));
+            obliging(commands)
+        }));
+        let model = "11111111-2222-4333-8444-555555555555".parse().unwrap();
+        let incarnation = watch::Sender::new(Some(Incarnation(7)));
+        let telling = report(controller, model, incarnation.subscribe(), Arc::clone(&states));
+        tokio::select! {
+            () = telling => panic!("it tells for ever"),
+            () = sleep(Duration::from_secs(60)) => {}
+        }
+        let parts = parts.lock();
+        assert_eq!(parts.iter().map(|(_, units)| units).sum::<usize>(), 5_000);
+        assert!(parts.iter().all(|(_, units)| *units <= 32), "{parts:?}");
+        let (last, _) = parts.last().unwrap();
+        assert!(*last <= Duration::from_secs(20), "{last:?}");
+    }
 }

@@ -1,7 +1,7 @@
 //! The states of a model's workloads on this agent, as the controller is to be told of them.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     net::SocketAddr,
     time::Duration,
 };
@@ -44,8 +44,14 @@ pub(crate) struct WorkloadStates {
 #[derive(Debug, Default)]
 struct States {
     units: BTreeMap<UnitName, UnitState>,
-    /// The units whose state the controller may not know.
-    changed: BTreeSet<UnitName>,
+    /// The units whose state the controller may not know, in the order of their changes. Each is there at most once, and none
+    /// is in `later` as well.
+    changed: VecDeque<UnitName>,
+    /// Those of them that have to wait, with the time until then.
+    later: BTreeSet<(Instant, UnitName)>,
+    /// The number of looks at a unit so far, to be told.
+    #[cfg(test)]
+    looked_at: usize,
 }
 
 /// The state of one unit's workloads.
@@ -56,6 +62,8 @@ struct UnitState {
     /// The reports that the unit may make at once, and the time since which it earns another one.
     credit: u32,
     since: Instant,
+    /// True while the unit is among those that changed, or among those that have to wait.
+    is_queued: bool,
 }
 
 /// The states that are due to be told.
@@ -63,7 +71,7 @@ struct UnitState {
 pub(super) struct DueStates {
     /// The units with their states.
     pub(super) units: Vec<(UnitName, WorkloadsReport)>,
-    /// The time of the next attempt, if some units have to wait.
+    /// The time of the next attempt: at once if the call had no room for all.
     pub(super) again: Option<Instant>,
 }
 
@@ -156,14 +164,15 @@ impl WorkloadStates {
 
     fn change(&self, unit: &UnitName, change: impl FnOnce(&mut WorkloadsReport)) {
         let mut states = self.states.lock();
-        let state = states.units.entry(unit.clone()).or_insert_with(UnitState::new);
+        let States { units, changed, .. } = &mut *states;
+        let state = units.entry(unit.clone()).or_insert_with(UnitState::new);
         change(&mut state.now);
         if state.now != state.told {
-            states.changed.insert(unit.clone());
+            state.queue(unit, changed);
             drop(states);
             self.changed.notify_one();
-        } else if state.now == WorkloadsReport::default() {
-            states.units.remove(unit);
+        } else if state.is_over() {
+            units.remove(unit);
         }
     }
 
@@ -172,33 +181,46 @@ impl WorkloadStates {
         self.changed.notified().await;
     }
 
-    /// Takes the states that are due to be told, as many as one call has room for.
+    /// Takes the states that are due to be told, as many as one call has room for. The cost depends on them, and not on the
+    /// number of units.
     pub(super) fn take_due(&self, now: Instant) -> DueStates {
         let mut due = DueStates::default();
         let mut states = self.states.lock();
-        let States { units, changed } = &mut *states;
-        let (mut bytes, mut taken) = (0, Vec::new());
-        for unit in &*changed {
-            let Some(state) = units.get_mut(unit).filter(|state| state.now != state.told) else {
-                taken.push(unit.clone());
+        while states.later.first().is_some_and(|(at, _)| *at <= now) {
+            let Some((_, unit)) = states.later.pop_first() else { break };
+            states.changed.push_back(unit);
+        }
+        let mut bytes = 0;
+        while due.units.len() < CALL_UNITS && bytes < CALL_BYTES {
+            let Some(unit) = states.changed.pop_front() else { break };
+            #[cfg(test)]
+            {
+                states.looked_at += 1;
+            }
+            let States { units, later, .. } = &mut *states;
+            let Some(state) = units.get_mut(&unit) else { continue };
+            if state.now == state.told {
+                state.is_queued = false;
+                if state.is_over() {
+                    units.remove(&unit);
+                }
                 continue;
-            };
-            if due.units.len() >= CALL_UNITS || bytes >= CALL_BYTES {
-                due.again = Some(now);
-                break;
             }
             match state.earn(now) {
                 Ok(()) => {
+                    state.is_queued = false;
                     bytes = bytes.saturating_add(size::of_json(&state.now));
-                    due.units.push((unit.clone(), state.now.clone()));
-                    taken.push(unit.clone());
+                    due.units.push((unit, state.now.clone()));
                 }
-                Err(at) => due.again = Some(due.again.map_or(at, |earlier| earlier.min(at))),
+                Err(at) => {
+                    later.insert((at, unit));
+                }
             }
         }
-        for unit in &taken {
-            changed.remove(unit);
-        }
+        due.again = match states.changed.is_empty() {
+            true => states.later.first().map(|(at, _)| *at),
+            false => Some(now),
+        };
         due
     }
 
@@ -207,21 +229,38 @@ impl WorkloadStates {
         let mut states = self.states.lock();
         let Some(state) = states.units.get_mut(unit) else { return };
         state.told = told;
-        if state.now == state.told && state.now == WorkloadsReport::default() {
+        if state.is_over() {
             states.units.remove(unit);
         }
     }
 
     /// Records that the controller was not told the state of a unit, which is due again later.
     pub(super) fn not_told(&self, unit: &UnitName) {
-        self.states.lock().changed.insert(unit.clone());
+        let mut states = self.states.lock();
+        let States { units, changed, .. } = &mut *states;
+        if let Some(state) = units.get_mut(unit) {
+            state.queue(unit, changed);
+        }
     }
 }
 
 impl UnitState {
     fn new() -> Self {
         let (now, told) = (WorkloadsReport::default(), WorkloadsReport::default());
-        Self { now, told, credit: BURST, since: Instant::now() }
+        Self { now, told, credit: BURST, since: Instant::now(), is_queued: false }
+    }
+
+    /// Adds the unit to those that changed, unless it waits already.
+    fn queue(&mut self, unit: &UnitName, changed: &mut VecDeque<UnitName>) {
+        if !std::mem::replace(&mut self.is_queued, true) {
+            changed.push_back(unit.clone());
+        }
+    }
+
+    /// Returns true if the unit has no workloads, the controller knows it, and nothing else is to be done.
+    fn is_over(&self) -> bool {
+        let nothing = WorkloadsReport::default();
+        !self.is_queued && self.now == nothing && self.told == nothing
     }
 
     /// Takes the right to one report, or returns the time at which there is one.
@@ -343,6 +382,72 @@ mod tests {
         let due = states.take_due(now);
         assert_eq!((due.units.len(), due.again), (CALL_UNITS, Some(now)));
         assert_eq!(tell(&states, now), 100 - CALL_UNITS);
+    }
+
+    /// Returns the looks at units that the act takes.
+    fn looks(states: &WorkloadStates, act: impl FnOnce()) -> usize {
+        let before = states.states.lock().looked_at;
+        act();
+        states.states.lock().looked_at - before
+    }
+
+    #[tokio::test]
+    async fn a_change_of_one_unit_among_many_is_told_by_one_look() {
+        let states = WorkloadStates::default();
+        let many: Vec<_> = (0..10_000).map(|number| pod(&format!("app/{number}"))).collect();
+        let mut now = Instant::now();
+        for pod in &many {
+            states.start(pod, None, None);
+        }
+        let first = looks(&states, || assert_eq!(tell(&states, now), 10_000));
+        assert_eq!(first, 10_000, "in parts, none of which looks at the units of another");
+        now += Duration::from_secs(1);
+        assert_eq!(looks(&states, || assert_eq!(tell(&states, now), 0)), 0);
+        states.down(&many[7_000], "it ended");
+        assert_eq!(looks(&states, || assert_eq!(tell(&states, now), 1)), 1);
+        // Some have told as much as they may at once, and wait.
+        let wild = &many[..500];
+        for round in 0..=BURST {
+            for pod in wild {
+                states.down(pod, &format!("it ended {round} times"));
+            }
+            tell(&states, now);
+        }
+        states.down(&many[9_000], "it ended");
+        assert_eq!(looks(&states, || assert_eq!(tell(&states, now), 1)), 1, "and none of those that wait");
+        let all = looks(&states, || assert_eq!(tell(&states, now + EARNED), wild.len()));
+        assert_eq!(all, wild.len());
+    }
+
+    #[tokio::test]
+    async fn units_are_told_in_the_order_of_their_changes() {
+        let states = WorkloadStates::default();
+        let now = Instant::now();
+        for number in 0..CALL_UNITS {
+            states.start(&pod(&format!("zebra/{number}")), None, None);
+        }
+        states.start(&pod("app/0"), None, None);
+        states.runs(&pod("zebra/0"), "b1");
+        let due = states.take_due(now);
+        assert!(due.units.iter().all(|(unit, _)| unit.application().as_str() == "zebra"));
+        // Another change does not put a unit before those that have waited longer.
+        states.runs(&pod("zebra/1"), "b1");
+        let due = states.take_due(now).units;
+        let names: Vec<_> = due.iter().map(|(unit, _)| unit.to_string()).collect();
+        assert_eq!(names, ["app/0", "zebra/1"]);
+    }
+
+    #[tokio::test]
+    async fn a_unit_that_comes_and_goes_while_nobody_is_told_waits_once() {
+        let states = WorkloadStates::default();
+        let one = pod("app/0");
+        for _ in 0..100 {
+            states.start(&one, None, None);
+            states.ended(&one);
+        }
+        assert_eq!(states.states.lock().changed.len(), 1);
+        assert_eq!(tell(&states, Instant::now()), 0);
+        assert!(states.states.lock().units.is_empty());
     }
 
     #[tokio::test]
