@@ -172,9 +172,9 @@ impl Pods {
         self.board.listening.subscribe()
     }
 
-    /// Returns the reasons why pods do not run, and their changes.
-    pub(crate) fn reasons(&self) -> watch::Receiver<PodReasons> {
-        self.board.reasons.subscribe()
+    /// Returns the reasons why pods do not run, for the controller.
+    pub(crate) fn reasons(&self) -> Arc<PodReasons> {
+        Arc::clone(&self.board.reasons)
     }
 
     /// Returns the states of the pods, for the controller.

@@ -39,7 +39,7 @@ pub(super) struct PodBoard {
     /// The pods that listen.
     pub(super) listening: Arc<watch::Sender<ListeningPods>>,
     /// The reasons why others do not run.
-    pub(super) reasons: Arc<watch::Sender<PodReasons>>,
+    pub(super) reasons: Arc<PodReasons>,
     /// The states of all, for the controller.
     pub(super) states: Arc<WorkloadStates>,
     /// The traffic of units.
@@ -123,14 +123,7 @@ pub(super) async fn keep(
 impl PodBoard {
     /// Notes why a pod does not run; none while it does.
     pub(super) fn note(&self, pod: &PodId, reason: Option<&str>) {
-        self.reasons.send_if_modified(|reasons| {
-            let differs = reasons.get(pod).map(String::as_str) != reason;
-            match reason {
-                Some(reason) => reasons.insert(pod.clone(), reason.to_owned()),
-                None => reasons.remove(pod),
-            };
-            differs
-        });
+        self.reasons.note(pod, reason);
     }
 }
 
