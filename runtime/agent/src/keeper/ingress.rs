@@ -14,7 +14,7 @@ use periapt_host_api::{
 use tokio::sync::{Semaphore, watch};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::pods::{CountedTraffic, PodStreams, WorkloadStates};
+use super::pods::{ChangedPodUnits, CountedTraffic, PodStreams, WorkloadStates};
 
 mod forward;
 mod host;
@@ -85,12 +85,15 @@ impl Ingress {
         Self { host, model, streams, states, wanted, with_pods, units }
     }
 
-    /// Records the units that have pods.
-    pub(crate) fn have_pods(&mut self, units: BTreeSet<UnitName>) {
-        let before = std::mem::replace(&mut self.with_pods, units);
-        let changed: Vec<_> = before.symmetric_difference(&self.with_pods).cloned().collect();
-        for unit in &changed {
-            self.follow(unit);
+    /// Records the units for which pods begin and end.
+    pub(crate) fn have_pods(&mut self, ChangedPodUnits { came, went }: ChangedPodUnits) {
+        for unit in went {
+            self.with_pods.remove(&unit);
+            self.follow(&unit);
+        }
+        for unit in came {
+            self.with_pods.insert(unit.clone());
+            self.follow(&unit);
         }
     }
 

@@ -240,9 +240,8 @@ impl<C: Controller> ModelKeeper<C> {
     fn observe(&mut self, line: &FrameLine) {
         self.leases.observe(line);
         self.resources.observe(line);
-        if let Some(units) = self.pods.observe(line) {
-            self.ingress.have_pods(units);
-        }
+        let changed = self.pods.observe(line);
+        self.ingress.have_pods(changed);
         self.ingress.observe(line);
         if let Some(firewall) = &self.shared.firewall
             && let Some(machines) = self.ports.observe(line)

@@ -58,7 +58,7 @@ pub(crate) use starter::{PodFiles, PodSoftware, PodStarter, forget_earlier};
 pub(crate) use states::WorkloadStates;
 pub(crate) use traffic::{CountedTraffic, ModelTraffic};
 pub(crate) use trial::{for_status, try_container};
-use wanted::WantedPods;
+use wanted::{ChangedPods, WantedPods};
 
 /// The streams that wait for one pod. Further callers are refused: each waits for at most [`OPENS_WITHIN`].
 const WAITING: usize = 64;
@@ -112,6 +112,15 @@ struct Running {
     ended: CancellationToken,
 }
 
+/// The units for which pods begin and end.
+#[derive(Debug, Default)]
+pub(crate) struct ChangedPodUnits {
+    /// The units that have pods from now on.
+    pub(crate) came: Vec<UnitName>,
+    /// The units that have no more pods.
+    pub(crate) went: Vec<UnitName>,
+}
+
 /// The pods of one model. Dropping it kills them; [`Self::end`] ends them in order. Neither touches pods that are left to the
 /// next keeper.
 #[derive(Debug)]
@@ -122,12 +131,13 @@ pub(crate) struct Pods {
     /// The directory of the units' storage.
     storage: PathBuf,
     wanted: WantedPods,
-    running: BTreeMap<PodId, Running>,
+    running: BTreeMap<UnitName, BTreeMap<ContainerName, Running>>,
     doors: Doors,
     board: PodBoard,
-    tasks: JoinSet<()>,
+    /// The lives of pods, each of which returns its pod, and the ends of those that nobody wants.
+    tasks: JoinSet<Option<PodId>>,
     /// The pods that this agent does not run, and the reasons.
-    closed: BTreeMap<PodId, &'static str>,
+    closed: BTreeMap<UnitName, BTreeMap<ContainerName, &'static str>>,
     /// The pods that end: another one of the same name begins after them.
     ending: BTreeMap<PodId, CancellationToken>,
 }
@@ -182,78 +192,143 @@ impl Pods {
         Arc::clone(&self.board.states)
     }
 
-    /// Records the changes of a frame's line, and starts and ends pods after the frame's last one. Returns the units with
-    /// pods if the frame may have changed them.
-    pub(crate) fn observe(&mut self, line: &FrameLine) -> Option<BTreeSet<UnitName>> {
+    /// Records the changes of a frame's line, and starts and ends pods after the frame's last one. What a frame costs depends on
+    /// the units that it changes, and not on the number of pods.
+    pub(crate) fn observe(&mut self, line: &FrameLine) -> ChangedPodUnits {
         self.forget_told_notices(line);
-        if !self.wanted.observe(line) {
-            return None;
+        let Some(changed) = self.wanted.observe(line) else { return ChangedPodUnits::default() };
+        self.forget_ended();
+        let (units, is_whole) = match changed {
+            ChangedPods::Of(units) => (units, false),
+            ChangedPods::All => {
+                let known = self.running.keys().chain(self.closed.keys()).chain(self.wanted.units());
+                (known.cloned().collect::<BTreeSet<_>>(), true)
+            }
+        };
+        let had: BTreeSet<_> =
+            units.iter().filter(|unit| self.running.contains_key(*unit)).cloned().collect();
+        let wanted: Vec<_> = units.into_iter().map(|unit| (self.software(&unit), unit)).collect();
+        // Pods that end make room for those that start.
+        for (software, unit) in &wanted {
+            self.end_changed(unit, software);
         }
-        while self.tasks.try_join_next().is_some() {}
-        let mut wanted = self.wanted.pods();
-        for (pod, software) in &mut wanted {
+        let mut changed = ChangedPodUnits::default();
+        for (software, unit) in wanted {
+            self.start_wanted(&unit, software);
+            match (had.contains(&unit), self.running.contains_key(&unit)) {
+                (false, true) => changed.came.push(unit),
+                (true, false) => {
+                    self.board.traffic.forget(&unit);
+                    changed.went.push(unit);
+                }
+                (true, true) | (false, false) => {}
+            }
+        }
+        if is_whole {
+            self.end_unwanted();
+        }
+        changed
+    }
+
+    /// Forgets the pods whose end nobody needs to wait for any more.
+    fn forget_ended(&mut self) {
+        while let Some(done) = self.tasks.try_join_next() {
+            if let Ok(Some(pod)) = done
+                && self.ending.get(&pod).is_some_and(CancellationToken::is_cancelled)
+            {
+                self.ending.remove(&pod);
+            }
+        }
+    }
+
+    /// Returns the containers of a unit, with what runs in them and what that needs.
+    fn software(&self, unit: &UnitName) -> BTreeMap<ContainerName, PodSoftware> {
+        let mut wanted = self.wanted.pods_of(unit);
+        for (container, software) in &mut wanted {
             match software {
                 PodSoftware::Container if self.images.is_some() => {
-                    *software = PodSoftware::Image(self.wanted.needs(pod, &self.storage));
+                    let pod = (unit.clone(), container.clone());
+                    *software = PodSoftware::Image(self.wanted.needs(&pod, &self.storage));
                 }
-                PodSoftware::Workload { mounts, .. } => *mounts = self.wanted.mounts(&pod.0, &self.storage),
+                PodSoftware::Workload { mounts, .. } => *mounts = self.wanted.mounts(unit, &self.storage),
                 PodSoftware::Container | PodSoftware::Image(_) => {}
             }
         }
-        self.ending.retain(|_, ended| !ended.is_cancelled());
-        let gone = |pod: &PodId, running: &mut Running| {
-            let limits = self.wanted.limits(&pod.0);
-            wanted.get(pod) != Some(&running.software)
+        wanted
+    }
+
+    /// Ends the pods of a unit that are not wanted as they are, and passes the unit's limits to the others.
+    fn end_changed(&mut self, unit: &UnitName, wanted: &BTreeMap<ContainerName, PodSoftware>) {
+        let Some(of_unit) = self.running.get_mut(unit) else { return };
+        let limits = self.wanted.limits(unit);
+        let gone = |container: &ContainerName, running: &mut Running| {
+            wanted.get(container) != Some(&running.software)
                 || limits.need_restart(&running.limits.borrow(), &running.software)
         };
-        for (pod, running) in self.running.extract_if(.., gone) {
+        for (container, running) in of_unit.extract_if(.., gone) {
             running.ends.cancel();
+            let pod = (unit.clone(), container);
             self.board.listening.send_if_modified(|listening| listening.ended(&pod));
-            if !wanted.contains_key(&pod) {
+            if !wanted.contains_key(&pod.1) {
                 self.board.states.ended(&pod);
             }
             self.ending.insert(pod, running.ended);
         }
-        for (pod, running) in &self.running {
-            let limits = self.wanted.limits(&pod.0);
+        for running in of_unit.values() {
             running.limits.send_if_modified(|present| std::mem::replace(present, limits) != limits);
         }
-        wanted.retain(|pod, _| !self.running.contains_key(pod));
-        self.close(&wanted);
-        for (pod, software) in wanted {
+        if of_unit.is_empty() {
+            self.running.remove(unit);
+        }
+    }
+
+    /// Starts the pods of a unit that are wanted and do not run.
+    fn start_wanted(&mut self, unit: &UnitName, mut wanted: BTreeMap<ContainerName, PodSoftware>) {
+        if let Some(running) = self.running.get(unit) {
+            wanted.retain(|container, _| !running.contains_key(container));
+        }
+        self.close(unit, &wanted);
+        for (container, software) in wanted {
             if self.starter.lacks(&software).is_none() {
+                let pod = (unit.clone(), container);
                 let before = self.ending.remove(&pod);
                 self.start(pod, software, before);
             }
         }
-        self.end_unwanted();
-        let units = self.running.keys().map(|(unit, _)| unit.clone()).collect();
-        self.board.traffic.keep(&units);
-        Some(units)
     }
 
-    /// Records the reason why this agent runs no pods of some software, for hooks and for the operator.
-    fn close(&mut self, wanted: &BTreeMap<PodId, PodSoftware>) {
-        let mut doors = self.doors.lock();
-        doors.retain(|_, of_unit| {
-            of_unit.retain(|_, door| matches!(door, Door::Pod(_)));
-            !of_unit.is_empty()
-        });
-        let mut closed = BTreeMap::new();
-        for (pod, software) in wanted {
-            let Some(reason) = self.starter.lacks(software) else { continue };
-            let (unit, container) = pod;
-            doors.entry(unit.clone()).or_default().insert(container.clone(), Door::Closed(reason));
-            if !self.closed.contains_key(pod) {
-                tracing::warn!(%unit, %container, reason, "a workload is not run");
-                self.board.states.start(pod, None, None);
-                self.board.states.down(pod, reason);
-            }
-            closed.insert(pod.clone(), reason);
+    /// Records the reason why this agent runs no pods of some software, for hooks and for the operator. `wanted` are the pods of
+    /// the unit that do not run.
+    fn close(&mut self, unit: &UnitName, wanted: &BTreeMap<ContainerName, PodSoftware>) {
+        let lacks = |(container, software): (&ContainerName, &PodSoftware)| {
+            Some((container.clone(), self.starter.lacks(software)?))
+        };
+        let closed: BTreeMap<_, _> = wanted.iter().filter_map(lacks).collect();
+        let before = self.closed.remove(unit).unwrap_or_default();
+        if before.is_empty() && closed.is_empty() {
+            return;
         }
-        let before = std::mem::replace(&mut self.closed, closed);
-        for pod in before.keys().filter(|pod| !wanted.contains_key(*pod)) {
-            self.board.states.ended(pod);
+        let mut doors = self.doors.lock();
+        let of_unit = doors.entry(unit.clone()).or_default();
+        of_unit.retain(|_, door| matches!(door, Door::Pod(_)));
+        of_unit.extend(closed.iter().map(|(container, reason)| (container.clone(), Door::Closed(*reason))));
+        if of_unit.is_empty() {
+            doors.remove(unit);
+        }
+        drop(doors);
+        for (container, &reason) in &closed {
+            if !before.contains_key(container) {
+                tracing::warn!(%unit, %container, reason, "a workload is not run");
+                let pod = (unit.clone(), container.clone());
+                self.board.states.start(&pod, None, None);
+                self.board.states.down(&pod, reason);
+            }
+        }
+        for container in before.into_keys().filter(|container| !wanted.contains_key(container)) {
+            self.board.states.ended(&(unit.clone(), container));
+        }
+        if !closed.is_empty() {
+            self.closed.insert(unit.clone(), closed);
         }
     }
 
@@ -261,7 +336,10 @@ impl Pods {
     fn end_unwanted(&mut self) {
         let unwanted = self.starter.held().unwanted(|model| *model == self.board.model);
         if !unwanted.is_empty() {
-            self.tasks.spawn(held::end(unwanted));
+            self.tasks.spawn(async move {
+                held::end(unwanted).await;
+                None
+            });
         }
     }
 
@@ -274,7 +352,8 @@ impl Pods {
         let (limits, limited) = watch::channel(self.wanted.limits(&pod.0));
         let running =
             Running { software: software.clone(), limits, ends: ends.clone(), ended: ended.clone() };
-        self.running.insert(pod.clone(), running);
+        self.running.entry(pod.0.clone()).or_default().insert(pod.1.clone(), running);
+        self.board.traffic.begin(&pod.0);
         let (starter, doors, board) =
             (Arc::clone(&self.starter), Arc::clone(&self.doors), self.board.clone());
         let image = HeldImage::new(self.images.clone());
@@ -298,6 +377,8 @@ impl Pods {
                 board.listening.send_if_modified(|listening| listening.ended(&pod));
                 board.note(&pod, None);
             }
+            drop(doors);
+            Some(pod)
         });
     }
 
@@ -318,7 +399,7 @@ impl Pods {
 
     /// Ends all pods in order.
     pub(crate) async fn end(&mut self) {
-        for running in std::mem::take(&mut self.running).into_values() {
+        for running in std::mem::take(&mut self.running).into_values().flat_map(BTreeMap::into_values) {
             running.ends.cancel();
         }
         self.end_unwanted();
@@ -399,7 +480,8 @@ impl PodStreams {
                 let _ = request.answer.send(answer(request.target));
             }
         });
-        let doors = BTreeMap::from([(unit.clone(), of_unit)]);
-        Self { doors: Arc::new(Mutex::new(doors)), traffic: ModelTraffic::default() }
+        let (doors, traffic) = (BTreeMap::from([(unit.clone(), of_unit)]), ModelTraffic::default());
+        traffic.begin(unit);
+        Self { doors: Arc::new(Mutex::new(doors)), traffic }
     }
 }

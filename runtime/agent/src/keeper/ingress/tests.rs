@@ -73,7 +73,7 @@ impl Stage {
         });
         let host = IngressHost::new([address], controllers.iter().copied());
         let mut ingress = Ingress::new(host, ModelUuid(Uuid::nil()), pod, Arc::default());
-        ingress.have_pods([unit].into());
+        ingress.have_pods(ChangedPodUnits { came: vec![unit], went: Vec::new() });
         ingress.observe(&frame(None, 1, vec![machine(0, &[])]));
         Self { address, ingress, revision: 1, streams }
     }
@@ -156,9 +156,10 @@ async fn an_open_port_leads_to_the_workload_until_it_is_closed() {
     assert_eq!(timeout(SOON, workload.read(&mut buffer)).await.unwrap().unwrap(), 0);
 
     // The unit's pods go, as with the unit.
-    stage.ingress.have_pods(BTreeSet::new());
+    let unit = || vec![UNIT.parse().unwrap()];
+    stage.ingress.have_pods(ChangedPodUnits { came: Vec::new(), went: unit() });
     stage.closes(other).await;
-    stage.ingress.have_pods([UNIT.parse().unwrap()].into());
+    stage.ingress.have_pods(ChangedPodUnits { came: unit(), went: Vec::new() });
     stage.through("127.0.0.1", other).await;
 }
 

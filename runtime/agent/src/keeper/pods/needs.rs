@@ -1,7 +1,7 @@
 //! The needs of a pod that runs in a container: an image and storage, from the frames that the keeper forwards.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
 };
 
@@ -75,6 +75,14 @@ pub(super) struct ModelFiles {
     holders: BTreeMap<StorageId, UnitName>,
 }
 
+/// The parts of a model whose pods may need something else.
+#[derive(Debug, Default)]
+pub(super) struct ChangedNeeds {
+    pub(super) units: BTreeSet<UnitName>,
+    pub(super) applications: BTreeSet<ApplicationName>,
+    pub(super) charms: BTreeSet<Digest>,
+}
+
 /// Storage that a unit holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct HeldStorage {
@@ -93,63 +101,77 @@ struct DeclaredFiles {
 }
 
 impl ModelFiles {
-    /// Records a line, and returns true if it changes what pods may need.
-    pub(super) fn note(&mut self, line: &FrameLine) -> bool {
-        let mut changed = false;
+    /// Records a line, and adds those whose needs it may change.
+    pub(super) fn note(&mut self, line: &FrameLine, changed: &mut ChangedNeeds) {
         for key in &line.deletes {
-            changed |= match key {
-                ViewKey::Application(application) => self.resources.remove(application).is_some(),
-                ViewKey::Charm(charm) => self.charms.remove(charm).is_some(),
-                ViewKey::Storage(storage) => self.attach(storage, None),
-                _ => false,
-            };
+            match key {
+                ViewKey::Application(application) if self.resources.remove(application).is_some() => {
+                    changed.applications.insert(application.clone());
+                }
+                ViewKey::Charm(charm) if self.charms.remove(charm).is_some() => {
+                    changed.charms.insert(*charm);
+                }
+                ViewKey::Storage(storage) => self.attach(storage, None, &mut changed.units),
+                _ => {}
+            }
         }
         for entity in &line.puts {
-            changed |= match entity {
+            match entity {
                 ViewEntity::Application(application) => {
                     let digests = application.resources.iter();
                     let digests: BTreeMap<_, _> =
                         digests.map(|(name, content)| (name.clone(), content.digest)).collect();
                     let name = application.name.clone();
-                    self.resources.insert(name, digests.clone()) != Some(digests)
+                    if self.resources.insert(name.clone(), digests.clone()) != Some(digests) {
+                        changed.applications.insert(name);
+                    }
                 }
                 ViewEntity::Charm(charm) if charm.meta.containers.is_empty() => {
-                    self.charms.remove(&charm.digest).is_some()
+                    if self.charms.remove(&charm.digest).is_some() {
+                        changed.charms.insert(charm.digest);
+                    }
                 }
                 ViewEntity::Charm(charm) => {
                     let declared = DeclaredFiles {
                         containers: charm.meta.containers.clone(),
                         storage: charm.meta.storage.clone(),
                     };
-                    self.charms.insert(charm.digest, declared.clone()) != Some(declared)
+                    if self.charms.insert(charm.digest, declared.clone()) != Some(declared) {
+                        changed.charms.insert(charm.digest);
+                    }
                 }
-                ViewEntity::Storage(storage) => self.attach(&storage.id, held(storage)),
-                _ => false,
-            };
+                ViewEntity::Storage(storage) => self.attach(&storage.id, held(storage), &mut changed.units),
+                _ => {}
+            }
         }
-        changed
     }
 
-    /// Records how storage is attached, and returns true if that changes.
-    fn attach(&mut self, storage: &StorageId, held: Option<(&UnitName, HeldStorage)>) -> bool {
+    /// Records how storage is attached, and adds the units for which that changes.
+    fn attach(
+        &mut self,
+        storage: &StorageId,
+        held: Option<(&UnitName, HeldStorage)>,
+        changed: &mut BTreeSet<UnitName>,
+    ) {
         let before = self.holders.get(storage);
         let before = before.and_then(|unit| Some((unit, self.storage.get(unit)?.get(storage)?)));
         if before == held.as_ref().map(|(unit, held)| (*unit, held)) {
-            return false;
+            return;
         }
-        if let Some(before) = self.holders.remove(storage)
-            && let Some(held) = self.storage.get_mut(&before)
-        {
-            held.remove(storage);
-            if held.is_empty() {
-                self.storage.remove(&before);
+        if let Some(before) = self.holders.remove(storage) {
+            if let Some(held) = self.storage.get_mut(&before) {
+                held.remove(storage);
+                if held.is_empty() {
+                    self.storage.remove(&before);
+                }
             }
+            changed.insert(before);
         }
         if let Some((unit, held)) = held {
             self.holders.insert(storage.clone(), unit.clone());
             self.storage.entry(unit.clone()).or_default().insert(storage.clone(), held);
+            changed.insert(unit.clone());
         }
-        true
     }
 
     /// Returns the needs of a pod whose unit runs a charm. Storage is below `directory`.
@@ -340,21 +362,21 @@ mod tests {
         let mut wanted = WantedPods::default();
         let mount = "resource: image, mounts: [{storage: data, location: /data}]";
         let puts = vec![led_by("app", "app/0"), charm(mount, ""), unit("app/0", Life::Alive)];
-        assert!(wanted.observe(&frame(None, 5, puts)));
+        assert!(wanted.sees(&frame(None, 5, puts)));
         assert!(
             told(&wanted).contains("`periapt attach-resource app image=./image.tar`"),
             "{}",
             told(&wanted)
         );
-        assert!(wanted.observe(&frame(Some(5), 6, vec![with_image("one")])));
+        assert!(wanted.sees(&frame(Some(5), 6, vec![with_image("one")])));
         assert!(told(&wanted).contains("storage \"data\" is not there yet"));
-        assert!(!wanted.observe(&frame(Some(6), 7, vec![storage(0, false, Some("app/0"))])), "not made yet");
-        assert!(wanted.observe(&frame(Some(7), 8, vec![storage(0, true, Some("app/0"))])));
+        assert!(!wanted.sees(&frame(Some(6), 7, vec![storage(0, false, Some("app/0"))])), "not made yet");
+        assert!(wanted.sees(&frame(Some(7), 8, vec![storage(0, true, Some("app/0"))])));
         assert_eq!(told(&wanted), format!("{} /s/data-0:/data", short("one")));
-        assert!(!wanted.observe(&frame(Some(8), 9, vec![storage(0, true, Some("app/0"))])));
-        assert!(wanted.observe(&frame(Some(9), 10, vec![with_image("two")])));
+        assert!(!wanted.sees(&frame(Some(8), 9, vec![storage(0, true, Some("app/0"))])));
+        assert!(wanted.sees(&frame(Some(9), 10, vec![with_image("two")])));
         assert!(told(&wanted).starts_with(&short("two")));
-        assert!(wanted.observe(&frame(Some(10), 11, vec![storage(0, true, None)])));
+        assert!(wanted.sees(&frame(Some(10), 11, vec![storage(0, true, None)])));
         assert!(told(&wanted).contains("not there yet"));
     }
 
@@ -363,15 +385,15 @@ mod tests {
         let mut wanted = WantedPods::default();
         let mount = "resource: image, mounts: [{storage: data, location: /data}]";
         let many = charm(mount, ", multiple: {range: 0-}");
-        wanted.observe(&frame(None, 5, vec![with_image("one"), many, unit("app/0", Life::Alive)]));
+        wanted.sees(&frame(None, 5, vec![with_image("one"), many, unit("app/0", Life::Alive)]));
         assert_eq!(told(&wanted), short("one"));
         let two = [0, 1].map(|number| storage(number, true, Some("app/0")));
-        assert!(wanted.observe(&frame(Some(5), 6, two.to_vec())));
+        assert!(wanted.sees(&frame(Some(5), 6, two.to_vec())));
         let expected = format!("{} /s/data-0:/data/data/0 /s/data-1:/data/data/1", short("one"));
         assert_eq!(told(&wanted), expected);
         let mut line = frame(Some(6), 7, Vec::new());
         line.deletes = vec![ViewKey::Storage("data/1".parse().unwrap())];
-        assert!(wanted.observe(&line));
+        assert!(wanted.sees(&line));
         assert_eq!(told(&wanted), format!("{} /s/data-0:/data/data/0", short("one")));
     }
 
@@ -379,11 +401,11 @@ mod tests {
     fn a_workload_has_all_storage_of_its_unit_where_hooks_find_it() {
         let mut wanted = WantedPods::default();
         let puts = vec![led_by("app", "app/0"), charm("resource: image", ""), unit("app/0", Life::Alive)];
-        wanted.observe(&frame(None, 5, puts));
+        wanted.sees(&frame(None, 5, puts));
         let app: UnitName = "app/0".parse().unwrap();
         let waits = wanted.mounts(&app, Path::new("/s")).unwrap_err();
         assert!(waits.contains("storage \"data\" is not there yet"), "{waits}");
-        assert!(wanted.observe(&frame(Some(5), 6, vec![storage(3, true, Some("app/0"))])));
+        assert!(wanted.sees(&frame(Some(5), 6, vec![storage(3, true, Some("app/0"))])));
         let mounts = wanted.mounts(&app, Path::new("/s")).unwrap();
         assert_eq!(mounts["/srv"].directory, Path::new("/s/data-3"));
         assert_eq!(mounts["/srv"].size, 1);
@@ -414,11 +436,7 @@ mod tests {
     #[test]
     fn a_container_without_an_image_says_so() {
         let mut wanted = WantedPods::default();
-        wanted.observe(&frame(
-            None,
-            5,
-            vec![led_by("app", "app/0"), charm("", ""), unit("app/0", Life::Alive)],
-        ));
+        wanted.sees(&frame(None, 5, vec![led_by("app", "app/0"), charm("", ""), unit("app/0", Life::Alive)]));
         assert_eq!(told(&wanted), "its charm names no resource with an image for it");
     }
 }

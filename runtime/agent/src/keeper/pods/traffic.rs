@@ -1,7 +1,7 @@
 //! The bytes of units' workloads through the gate: those of hosts outside, and those of other units.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -51,18 +51,19 @@ impl CountedTraffic {
 pub(crate) struct ModelTraffic(Arc<Mutex<BTreeMap<UnitName, Arc<CountedTraffic>>>>);
 
 impl ModelTraffic {
-    /// Returns the traffic of a unit.
-    pub(crate) fn of(&self, unit: &UnitName) -> Arc<CountedTraffic> {
-        let mut units = self.0.lock();
-        match units.get(unit) {
-            Some(traffic) => Arc::clone(traffic),
-            None => Arc::clone(units.entry(unit.clone()).or_default()),
-        }
+    /// Counts the traffic of a unit from now on.
+    pub(super) fn begin(&self, unit: &UnitName) {
+        self.0.lock().entry(unit.clone()).or_default();
     }
 
-    /// Forgets the traffic of all other units.
-    pub(super) fn keep(&self, units: &BTreeSet<UnitName>) {
-        self.0.lock().retain(|unit, _| units.contains(unit));
+    /// Returns the traffic of a unit. That of a unit whose traffic is not counted goes nowhere.
+    pub(crate) fn of(&self, unit: &UnitName) -> Arc<CountedTraffic> {
+        self.0.lock().get(unit).cloned().unwrap_or_default()
+    }
+
+    /// Forgets the traffic of a unit.
+    pub(super) fn forget(&self, unit: &UnitName) {
+        self.0.lock().remove(unit);
     }
 }
 
@@ -74,11 +75,15 @@ mod tests {
     fn a_unit_is_counted_until_it_is_gone() {
         let traffic = ModelTraffic::default();
         let [web, db]: [UnitName; 2] = ["web/0", "db/0"].map(|name| name.parse().unwrap());
+        traffic.begin(&web);
+        traffic.begin(&db);
         traffic.of(&web).connected();
         traffic.of(&web).received(7);
         traffic.of(&db).sent(9);
         assert_eq!(traffic.of(&web).counts(), UnitTraffic { connections: 1, received: 7, sent: 0 });
-        traffic.keep(&[web.clone()].into());
+        traffic.forget(&db);
+        traffic.of(&db).sent(9);
+        traffic.begin(&web);
         assert_eq!(traffic.of(&db).counts(), UnitTraffic::default());
         assert_eq!(traffic.of(&web).counts().received, 7);
     }

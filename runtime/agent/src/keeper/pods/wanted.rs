@@ -1,6 +1,9 @@
 //! The pods that a model's units on this agent need, from the frames that the keeper forwards.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
 
 use periapt_host_api::{
     ApplicationName, ContainerName, Digest, UnitName,
@@ -8,13 +11,13 @@ use periapt_host_api::{
     charm::ContainerMeta,
     record::WorkloadRecord,
     status::Life,
-    view::{CharmView, FrameLine, UnitView, ViewEntity, ViewKey},
+    view::{ApplicationView, CharmView, FrameLine, UnitView, ViewEntity, ViewKey},
 };
 
 use super::{
     PodId, PodSoftware,
     limits::SetLimits,
-    needs::{ModelFiles, PodMounts, PodNeeds},
+    needs::{ChangedNeeds, ModelFiles, PodMounts, PodNeeds},
 };
 
 /// The units of one model on this agent, with the containers that their charms declare.
@@ -25,6 +28,7 @@ pub(crate) struct WantedPods {
     /// The charms of applications, which new units will run.
     applications: BTreeMap<ApplicationName, Digest>,
     containers: BTreeMap<Digest, BTreeMap<ContainerName, PodSoftware>>,
+    users: CharmUsers,
     /// The limits that are set in the model, and those of applications.
     model_limits: BudgetSettings,
     limits: BTreeMap<ApplicationName, BudgetSettings>,
@@ -32,8 +36,24 @@ pub(crate) struct WantedPods {
     files: ModelFiles,
     /// The replacement from a full view whose last line has not arrived.
     coming: Option<Box<WantedPods>>,
-    /// True if the lines of an unfinished frame changed what is wanted.
-    changed: bool,
+    /// The units for which the lines of an unfinished frame changed what is wanted.
+    changed: BTreeSet<UnitName>,
+}
+
+/// The units whose pods a frame may have changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum ChangedPods {
+    /// Some units. Others may be among them that are not there.
+    Of(BTreeSet<UnitName>),
+    /// All units: the frame is the whole view.
+    All,
+}
+
+/// The units that run each charm, and the applications whose new units will.
+#[derive(Debug, Default, Clone)]
+struct CharmUsers {
+    units: BTreeMap<Digest, BTreeSet<UnitName>>,
+    applications: BTreeMap<Digest, BTreeSet<ApplicationName>>,
 }
 
 /// A unit that is there.
@@ -46,35 +66,35 @@ struct WantedUnit {
 }
 
 impl WantedPods {
-    /// Records the changes of a frame's line. Returns true after the last line of a frame that changed what is wanted.
-    pub(crate) fn observe(&mut self, line: &FrameLine) -> bool {
+    /// Records the changes of a frame's line. Returns the units after the last line of a frame that changed what is wanted. The
+    /// cost of all but a whole view depends on these units.
+    pub(super) fn observe(&mut self, line: &FrameLine) -> Option<ChangedPods> {
         let coming = self.coming.take();
         if line.from.is_some() {
-            self.changed |= self.note(line);
-            return line.is_last() && !line.is_heartbeat() && std::mem::take(&mut self.changed);
+            self.note(line);
+            let is_over = line.is_last() && !line.is_heartbeat() && !self.changed.is_empty();
+            return is_over.then(|| ChangedPods::Of(std::mem::take(&mut self.changed)));
         }
         let mut coming = coming.filter(|_| !line.is_first()).unwrap_or_default();
         coming.note(line);
         if line.is_last() {
             *self = *coming;
-            return true;
+            self.changed.clear();
+            return Some(ChangedPods::All);
         }
         self.coming = Some(coming);
-        false
+        None
     }
 
-    /// Returns the pods with what runs in them.
-    pub(crate) fn pods(&self) -> BTreeMap<PodId, PodSoftware> {
-        let of_unit = |(unit, wanted): (&UnitName, &WantedUnit)| {
-            let charm = wanted.charm.or_else(|| self.applications.get(unit.application()).copied());
-            let containers = charm.and_then(|charm| self.containers.get(&charm));
-            let unit = unit.clone();
-            containers
-                .into_iter()
-                .flatten()
-                .map(move |(container, software)| ((unit.clone(), container.clone()), software.clone()))
-        };
-        self.units.iter().flat_map(of_unit).collect()
+    /// Returns the units that are there.
+    pub(super) fn units(&self) -> impl Iterator<Item = &UnitName> {
+        self.units.keys()
+    }
+
+    /// Returns the containers of a unit with what runs in them.
+    pub(super) fn pods_of(&self, unit: &UnitName) -> BTreeMap<ContainerName, PodSoftware> {
+        let charm = self.units.get(unit).and_then(|_| self.charm(unit));
+        charm.and_then(|charm| self.containers.get(&charm)).cloned().unwrap_or_default()
     }
 
     /// Returns the needs of one of the pods, if it runs in a container. Storage is below `directory`.
@@ -110,55 +130,119 @@ impl WantedPods {
         charm.or_else(|| self.applications.get(unit.application()).copied())
     }
 
-    /// Records a line, and returns true if it changes what is wanted.
-    fn note(&mut self, line: &FrameLine) -> bool {
-        let mut changed = self.files.note(line);
+    /// Records a line, and adds the units for which it changes what is wanted.
+    fn note(&mut self, line: &FrameLine) {
+        let mut needs = ChangedNeeds::default();
+        self.files.note(line, &mut needs);
         for key in &line.deletes {
-            changed |= match key {
-                ViewKey::Unit(unit) => self.units.remove(unit).is_some(),
+            match key {
+                ViewKey::Unit(unit) => self.forget(unit),
                 ViewKey::Application(application) => {
                     self.limits.remove(application);
-                    self.applications.remove(application).is_some()
+                    if let Some(charm) = self.applications.remove(application) {
+                        unlink(&mut self.users.applications, &charm, application);
+                        needs.applications.insert(application.clone());
+                    }
                 }
-                ViewKey::Charm(charm) => self.containers.remove(charm).is_some(),
-                _ => false,
-            };
+                ViewKey::Charm(charm) if self.containers.remove(charm).is_some() => {
+                    needs.charms.insert(*charm);
+                }
+                _ => {}
+            }
         }
         for entity in &line.puts {
-            changed |= match entity {
-                ViewEntity::Unit(unit) if has_workloads(unit) => {
-                    let charm = unit.record.charm.map(|charm| charm.digest);
-                    let boot = |(name, told): (&ContainerName, &WorkloadRecord)| {
-                        (name.clone(), told.boot_id.clone())
-                    };
-                    let told = unit.record.workloads.iter().map(boot).collect();
-                    let before = self.units.insert(unit.name.clone(), WantedUnit { charm, told });
-                    before.map(|before| before.charm) != Some(charm)
-                }
-                ViewEntity::Unit(unit) => self.units.remove(&unit.name).is_some(),
+            match entity {
+                ViewEntity::Unit(unit) if has_workloads(unit) => self.put_unit(unit),
+                ViewEntity::Unit(unit) => self.forget(&unit.name),
                 ViewEntity::Application(application) => {
-                    let (name, digest) = (&application.name, application.charm.digest);
-                    let limits = &application.workload_limits;
-                    let limits_differ = self.limits.get(name).unwrap_or(&BudgetSettings::default()) != limits;
-                    if limits_differ {
-                        self.limits.insert(name.clone(), limits.clone());
+                    if self.put_application(application) {
+                        needs.applications.insert(application.name.clone());
                     }
-                    self.applications.insert(name.clone(), digest) != Some(digest) || limits_differ
                 }
                 ViewEntity::Model(model) => {
                     let before = std::mem::replace(&mut self.model_limits, model.workload_limits.clone());
-                    before != self.model_limits
+                    if before != self.model_limits {
+                        self.changed.extend(self.units.keys().cloned());
+                    }
                 }
                 ViewEntity::Charm(charm) => {
                     let containers = declared(charm);
-                    let is_new = self.containers.get(&charm.digest) != Some(&containers);
-                    self.containers.insert(charm.digest, containers);
-                    is_new
+                    if self.containers.get(&charm.digest) != Some(&containers) {
+                        self.containers.insert(charm.digest, containers);
+                        needs.charms.insert(charm.digest);
+                    }
                 }
-                _ => false,
-            };
+                _ => {}
+            }
         }
-        changed
+        self.note_users(needs);
+    }
+
+    /// Adds the units whose needs have changed, by what these depend on.
+    fn note_users(&mut self, ChangedNeeds { units, mut applications, charms }: ChangedNeeds) {
+        self.changed.extend(units);
+        for charm in &charms {
+            self.changed.extend(self.users.units.get(charm).into_iter().flatten().cloned());
+            applications.extend(self.users.applications.get(charm).into_iter().flatten().cloned());
+        }
+        for application in applications {
+            let [first, last] = [0, u32::MAX].map(|number| UnitName::new(application.clone(), number));
+            self.changed.extend(self.units.range(first..=last).map(|(unit, _)| unit.clone()));
+        }
+    }
+
+    fn put_unit(&mut self, unit: &UnitView) {
+        let (name, charm) = (&unit.name, unit.record.charm.map(|charm| charm.digest));
+        let boot = |(name, told): (&ContainerName, &WorkloadRecord)| (name.clone(), told.boot_id.clone());
+        let told = unit.record.workloads.iter().map(boot).collect();
+        let before = self.units.insert(name.clone(), WantedUnit { charm, told }).map(|before| before.charm);
+        if before == Some(charm) {
+            return;
+        }
+        if let Some(before) = before.flatten() {
+            unlink(&mut self.users.units, &before, name);
+        }
+        if let Some(charm) = charm {
+            self.users.units.entry(charm).or_default().insert(name.clone());
+        }
+        self.changed.insert(name.clone());
+    }
+
+    fn forget(&mut self, unit: &UnitName) {
+        let Some(before) = self.units.remove(unit) else { return };
+        if let Some(charm) = before.charm {
+            unlink(&mut self.users.units, &charm, unit);
+        }
+        self.changed.insert(unit.clone());
+    }
+
+    /// Records an application, and returns true if its units may want something else.
+    fn put_application(&mut self, application: &ApplicationView) -> bool {
+        let (name, charm) = (&application.name, application.charm.digest);
+        let limits = &application.workload_limits;
+        let limits_differ = self.limits.get(name).unwrap_or(&BudgetSettings::default()) != limits;
+        if limits_differ {
+            self.limits.insert(name.clone(), limits.clone());
+        }
+        let before = self.applications.insert(name.clone(), charm);
+        if before == Some(charm) {
+            return limits_differ;
+        }
+        if let Some(before) = before {
+            unlink(&mut self.users.applications, &before, name);
+        }
+        self.users.applications.entry(charm).or_default().insert(name.clone());
+        true
+    }
+}
+
+/// Removes a user of a charm.
+fn unlink<T: Ord>(users: &mut BTreeMap<Digest, BTreeSet<T>>, charm: &Digest, user: &T) {
+    if let Some(of_charm) = users.get_mut(charm) {
+        of_charm.remove(user);
+        if of_charm.is_empty() {
+            users.remove(charm);
+        }
     }
 }
 
@@ -181,10 +265,28 @@ fn has_workloads(unit: &UnitView) -> bool {
 }
 
 #[cfg(test)]
+impl WantedPods {
+    /// Records a line, and returns true if some units may want something else.
+    pub(super) fn sees(&mut self, line: &FrameLine) -> bool {
+        self.observe(line).is_some()
+    }
+
+    fn pods(&self) -> BTreeMap<PodId, PodSoftware> {
+        let of_unit = |unit: &UnitName| {
+            let unit = unit.clone();
+            let pods = self.pods_of(&unit).into_iter();
+            pods.map(move |(container, software)| ((unit.clone(), container), software))
+        };
+        self.units().flat_map(of_unit).collect()
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use periapt_host_api::{
         budget::BudgetKey,
         charm::{CharmFiles, CharmMeta, WorkloadMeta},
+        record::CharmRef,
         settings::ModelConfig,
         view::{LineNumber, ModelView},
     };
@@ -211,7 +313,7 @@ mod tests {
         let charm = ViewEntity::Charm(CharmView { digest, component: digest, revision: 0, meta });
         let mut wanted = WantedPods::default();
         let puts = vec![led_by("app", "app/0"), charm, unit("app/0", Life::Alive)];
-        assert!(wanted.observe(&frame(None, 5, puts)));
+        assert!(wanted.sees(&frame(None, 5, puts)));
         let workload = WorkloadMeta { component: "job.wasm".to_owned(), http: None };
         let pod = ("app/0".parse().unwrap(), "job".parse().unwrap());
         let software = PodSoftware::Workload { charm: digest, workload, mounts: Ok(BTreeMap::new()) };
@@ -239,15 +341,15 @@ mod tests {
         };
         let mut wanted = WantedPods::default();
         let puts = vec![model(&[(memory, 1 << 30)]), application(&[]), unit("app/0", Life::Alive)];
-        assert!(wanted.observe(&frame(None, 5, puts)));
+        assert!(wanted.sees(&frame(None, 5, puts)));
         let app: UnitName = "app/0".parse().unwrap();
         assert_eq!(wanted.limits(&app), SetLimits::of(&limits(&[(memory, 1 << 30)])));
-        assert!(wanted.observe(&frame(Some(5), 6, vec![application(&[(memory, 1 << 26)])])));
-        assert!(wanted.observe(&frame(Some(6), 7, vec![model(&[(memory, 1 << 31), (cpu, 50)])])));
+        assert!(wanted.sees(&frame(Some(5), 6, vec![application(&[(memory, 1 << 26)])])));
+        assert!(wanted.sees(&frame(Some(6), 7, vec![model(&[(memory, 1 << 31), (cpu, 50)])])));
         assert_eq!(wanted.limits(&app), SetLimits::of(&limits(&[(memory, 1 << 26), (cpu, 50)])));
         let same = vec![model(&[(memory, 1 << 31), (cpu, 50)]), application(&[(memory, 1 << 26)])];
-        assert!(!wanted.observe(&frame(Some(7), 8, same)));
-        assert!(wanted.observe(&frame(Some(8), 9, vec![application(&[])])));
+        assert!(!wanted.sees(&frame(Some(7), 8, same)));
+        assert!(wanted.sees(&frame(Some(8), 9, vec![application(&[])])));
         assert_eq!(wanted.limits(&app), SetLimits::of(&limits(&[(memory, 1 << 31), (cpu, 50)])));
     }
 
@@ -261,32 +363,74 @@ mod tests {
         let units = [("app/0", Life::Alive), ("app/1", Life::Dying), ("app/2", Life::Dead)];
         let mut puts = vec![led_by("app", "app/0"), charm("web: {}, side: {}")];
         puts.extend(units.map(|(name, life)| unit(name, life)));
-        assert!(wanted.observe(&frame(None, 5, puts)));
+        assert!(wanted.sees(&frame(None, 5, puts)));
         assert_eq!(names(&wanted), ["app/0 side", "app/0 web", "app/1 side", "app/1 web"]);
         let mut line = frame(Some(5), 6, vec![unit("app/1", Life::Dead)]);
         line.deletes = vec![ViewKey::Unit("app/0".parse().unwrap())];
-        assert!(wanted.observe(&line));
+        assert!(wanted.sees(&line));
         assert!(names(&wanted).is_empty());
         // A frame about other things costs no look at all units.
-        assert!(!wanted.observe(&frame(
-            Some(6),
-            7,
-            vec![led_by("app", "app/1"), charm("web: {}, side: {}")]
-        )));
+        assert!(!wanted.sees(&frame(Some(6), 7, vec![led_by("app", "app/1"), charm("web: {}, side: {}")])));
     }
 
     #[test]
     fn a_replacement_in_lines_counts_once_it_is_whole() {
         let mut wanted = WantedPods::default();
         let whole = || vec![led_by("app", "app/0"), charm("web: {}"), unit("app/0", Life::Alive)];
-        assert!(wanted.observe(&frame(None, 5, whole())));
+        assert!(wanted.sees(&frame(None, 5, whole())));
         let mut first = frame(None, 9, vec![led_by("app", "app/0"), charm("web: {}")]);
         first.line = Some(LineNumber { number: 1, of: 2 });
         let mut last = frame(None, 9, vec![unit("app/1", Life::Alive)]);
         last.line = Some(LineNumber { number: 2, of: 2 });
-        assert!(!wanted.observe(&first));
+        assert!(!wanted.sees(&first));
         assert_eq!(names(&wanted), ["app/0 web"], "units that are to come are not gone");
-        assert!(wanted.observe(&last));
+        assert!(wanted.sees(&last));
         assert_eq!(names(&wanted), ["app/1 web"]);
+    }
+
+    /// Returns the units that a frame changes.
+    fn changed(wanted: &mut WantedPods, puts: Vec<ViewEntity>, deletes: Vec<ViewKey>) -> Vec<String> {
+        let mut line = frame(Some(5), 6, puts);
+        line.deletes = deletes;
+        match wanted.observe(&line) {
+            Some(ChangedPods::Of(units)) => units.iter().map(UnitName::to_string).collect(),
+            Some(ChangedPods::All) => vec!["all".to_owned()],
+            None => Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_frame_names_the_units_that_it_changes_however_many_others_there_are() {
+        let mut wanted = WantedPods::default();
+        let mut puts = vec![led_by("app", "app/0"), led_by("few", "few/0"), charm("web: {}")];
+        puts.extend((0..10_000).map(|number| unit(&format!("app/{number}"), Life::Alive)));
+        puts.extend((0..3).map(|number| unit(&format!("few/{number}"), Life::Alive)));
+        assert_eq!(wanted.observe(&frame(None, 5, puts)), Some(ChangedPods::All));
+        let runs = |name: &str, charm: Digest| {
+            let ViewEntity::Unit(mut unit) = unit(name, Life::Alive) else { panic!() };
+            unit.record.charm = Some(CharmRef { digest: charm, modified_version: 0 });
+            ViewEntity::Unit(unit)
+        };
+        let (first, other) = (Digest::of(b"charm"), Digest::of(b"other"));
+        assert_eq!(changed(&mut wanted, vec![runs("app/7000", first)], vec![]), ["app/7000"]);
+        assert_eq!(changed(&mut wanted, vec![runs("app/7000", first)], vec![]), [""; 0], "it is no news");
+        assert_eq!(changed(&mut wanted, vec![unit("app/10000", Life::Alive)], vec![]), ["app/10000"]);
+        let gone = vec![ViewKey::Unit("app/10000".parse().unwrap())];
+        assert_eq!(changed(&mut wanted, vec![], gone), ["app/10000"]);
+        // An application and a charm concern the units that have them.
+        let few = |charm: Digest| {
+            let ViewEntity::Application(mut application) = led_by("few", "few/0") else { panic!() };
+            application.charm.digest = charm;
+            ViewEntity::Application(application)
+        };
+        assert_eq!(changed(&mut wanted, vec![few(other)], vec![]), ["few/0", "few/1", "few/2"]);
+        assert_eq!(changed(&mut wanted, vec![runs("few/1", first)], vec![]), ["few/1"]);
+        assert_eq!(changed(&mut wanted, vec![runs("app/3", other)], vec![]), ["app/3"]);
+        let ViewEntity::Charm(mut view) = charm("web: {}, side: {}") else { panic!() };
+        view.digest = other;
+        let users = ["app/3", "few/0", "few/1", "few/2"];
+        assert_eq!(changed(&mut wanted, vec![ViewEntity::Charm(view)], vec![]), users);
+        let name = |unit: &str| wanted.pods_of(&unit.parse().unwrap()).len();
+        assert_eq!(["app/2", "app/3", "few/0", "few/1"].map(name), [1, 2, 2, 1]);
     }
 }
