@@ -28,7 +28,7 @@ use periapt_host_api::{
 use periapt_sandbox::{PoolStatistics, SealedArtifact};
 use periapt_telemetry::record::SpanRecord;
 use periapt_uniter::{
-    HookRun, NoticesTold, Timeline, WorkloadsKnown, WorkloadsTold,
+    HookRun, NoticesTold, Timeline, WorkloadsChanged, WorkloadsKnown, WorkloadsTold,
     executor::{Returned, RunReport},
 };
 use serde::{Deserialize, Serialize};
@@ -77,6 +77,8 @@ pub(crate) enum ToRunner {
     Grants(Vec<Grant>),
     /// The workloads that listen now.
     Workloads(WorkloadsTold),
+    /// The workloads that listen now, of the units for which some began or ended.
+    WorkloadsChanged(WorkloadsChanged),
     /// Notices of workloads that listen.
     Notices(NoticesTold),
     /// A request to end. Hooks in flight are abandoned, and run again later (U-13).

@@ -221,6 +221,7 @@ async fn listen(
             Some((ToRunner::Answer { id, outcome }, _)) => link.answered(id, outcome),
             Some((ToRunner::Grants(grants), _)) => leases.replace(grants),
             Some((ToRunner::Workloads(told), _)) => workloads.replace(told),
+            Some((ToRunner::WorkloadsChanged(told), _)) => workloads.update(told),
             Some((ToRunner::Notices(told), _)) => workloads.add(told, &mirror.view()),
             Some((ToRunner::Start(_), _)) => {}
         }

@@ -295,6 +295,9 @@ impl Pods {
         while let Some(word) = self.listening.next_word(&mut self.told) {
             match word {
                 WorkloadsWord::Pods(told) => self.known.replace(transported("a word about pods", &told)?),
+                WorkloadsWord::Changed(told) => {
+                    self.known.update(transported("a word about some units' pods", &told)?);
+                }
                 WorkloadsWord::Notices(told) => {
                     self.known.add(transported("a word about notices", &told)?, view);
                 }

@@ -42,6 +42,6 @@ use resolver::resolve_beside;
 pub use status::{before_hook, charm_arrived, charm_away, hidden_failure, idle_effect};
 pub use timeline::Timeline;
 pub use workloads::{
-    KnownWorkloads, ListeningPods, NoticeTold, NoticesTold, PodId, WorkloadsKnown, WorkloadsTold,
-    WorkloadsWord,
+    KnownWorkloads, ListeningPods, NoticeTold, NoticesTold, PodId, WorkloadsChanged, WorkloadsKnown,
+    WorkloadsTold, WorkloadsWord,
 };

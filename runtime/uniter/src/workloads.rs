@@ -25,6 +25,8 @@ pub type PodId = (UnitName, ContainerName);
 pub enum WorkloadsWord {
     /// The pods that listen.
     Pods(WorkloadsTold),
+    /// The pods of the units for which some began or ended.
+    Changed(WorkloadsChanged),
     /// Notices of pods that the runner knows.
     Notices(NoticesTold),
 }
@@ -33,7 +35,7 @@ pub enum WorkloadsWord {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct WorkloadsKnown {
-    /// The version of the last [`WorkloadsTold`].
+    /// The version of the last [`WorkloadsTold`] or [`WorkloadsChanged`].
     pub pods: u64,
     /// The place of the last notice.
     pub notices: u64,
@@ -74,5 +76,17 @@ pub struct WorkloadsTold {
     /// The number of the last start or end of a workload that this contains.
     pub version: u64,
     /// The boot ids, by unit and container.
+    pub boots: BTreeMap<UnitName, WorkloadBoots>,
+}
+
+/// The workloads of the units that changed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct WorkloadsChanged {
+    /// The version from which this goes on. It tells nothing to a runner that knows less.
+    pub since: u64,
+    /// The number of the last start or end of a workload that this contains.
+    pub version: u64,
+    /// The boot ids, by unit and container. They are empty for a unit of which no workload listens any more.
     pub boots: BTreeMap<UnitName, WorkloadBoots>,
 }

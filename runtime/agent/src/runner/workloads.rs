@@ -4,7 +4,9 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use parking_lot::Mutex;
 use periapt_host_api::{UnitName, view::View};
-use periapt_uniter::{KnownWorkloads, NoticesTold, UnitWorkloads, WorkloadsKnown, WorkloadsTold};
+use periapt_uniter::{
+    KnownWorkloads, NoticesTold, UnitWorkloads, WorkloadsChanged, WorkloadsKnown, WorkloadsTold,
+};
 use tokio::sync::Notify;
 
 /// The workloads that listen. Clones are cheap.
@@ -18,6 +20,12 @@ impl Workloads {
     /// Takes the keeper's word about all pods.
     pub(crate) fn replace(&self, told: WorkloadsTold) {
         self.known.lock().replace(told);
+        self.news.notify_one();
+    }
+
+    /// Takes the keeper's word about the pods of some units.
+    pub(crate) fn update(&self, told: WorkloadsChanged) {
+        self.known.lock().update(told);
         self.news.notify_one();
     }
 
@@ -111,7 +119,13 @@ mod tests {
         // Other pods leave a unit's notices as they are; another start of its own has none.
         workloads.replace(boots(3, &[("app/0", "1")]));
         assert_eq!((changed(&workloads).await, last()), (vec!["app/1".to_owned()], vec![3]));
-        workloads.replace(boots(4, &[("app/0", "2")]));
+        let changed_to = |since, version, boot: &[(&str, &str)]| {
+            let WorkloadsTold { version, boots } = boots(version, boot);
+            WorkloadsChanged { since, version, boots }
+        };
+        workloads.update(changed_to(9, 10, &[("app/2", "1")]));
+        assert_eq!(changed(&workloads).await, ["nothing"], "a word before it was lost");
+        workloads.update(changed_to(3, 4, &[("app/0", "2")]));
         assert_eq!((changed(&workloads).await, last()), (vec!["app/0".to_owned()], vec![0]));
     }
 }

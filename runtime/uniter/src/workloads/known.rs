@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use periapt_host_api::{UnitName, view::View};
 
-use super::{NoticeTold, NoticesTold, WorkloadsKnown, WorkloadsTold};
-use crate::{ListeningWorkload, UnitWorkloads};
+use super::{NoticeTold, NoticesTold, WorkloadsChanged, WorkloadsKnown, WorkloadsTold};
+use crate::{ListeningWorkload, UnitWorkloads, WorkloadBoots};
 
 /// The workloads that listen, as a runner knows them.
 #[derive(Debug, Clone, Default)]
@@ -25,22 +25,42 @@ impl KnownWorkloads {
         self.heard.pods = told.version;
         let mut earlier = std::mem::take(&mut self.units);
         for (unit, boots) in told.boots {
-            let mut before = earlier.remove(&unit).unwrap_or_default();
-            let mut after = UnitWorkloads::new();
-            for (container, boot_id) in boots {
-                let same = before.remove(&container).filter(|listening| listening.boot_id == boot_id);
-                if same.is_none() {
-                    self.changed.insert(unit.clone());
-                }
-                let new = || ListeningWorkload { boot_id, ..ListeningWorkload::default() };
-                after.insert(container, same.unwrap_or_else(new));
-            }
-            if !before.is_empty() {
-                self.changed.insert(unit.clone());
-            }
-            self.units.insert(unit, after);
+            let before = earlier.remove(&unit).unwrap_or_default();
+            self.take(unit, before, boots);
         }
         self.changed.extend(earlier.into_keys());
+    }
+
+    /// Takes the keeper's word about the pods of some units.
+    pub fn update(&mut self, told: WorkloadsChanged) {
+        // A word between was lost. The keeper hears how much is known, and tells all that came since.
+        if told.since > self.heard.pods {
+            return;
+        }
+        self.heard.pods = told.version;
+        for (unit, boots) in told.boots {
+            let before = self.units.remove(&unit).unwrap_or_default();
+            self.take(unit, before, boots);
+        }
+    }
+
+    /// Takes the workloads of a unit that listen, in the place of those before.
+    fn take(&mut self, unit: UnitName, mut before: UnitWorkloads, boots: WorkloadBoots) {
+        let mut after = UnitWorkloads::new();
+        for (container, boot_id) in boots {
+            let same = before.remove(&container).filter(|listening| listening.boot_id == boot_id);
+            if same.is_none() {
+                self.changed.insert(unit.clone());
+            }
+            let new = || ListeningWorkload { boot_id, ..ListeningWorkload::default() };
+            after.insert(container, same.unwrap_or_else(new));
+        }
+        if !before.is_empty() {
+            self.changed.insert(unit.clone());
+        }
+        if !after.is_empty() {
+            self.units.insert(unit, after);
+        }
     }
 
     /// Takes the keeper's word about notices, and forgets those of which charms have been told according to the view.

@@ -1,6 +1,6 @@
 //! The pods that listen, and the notices of their workloads that wait for charms.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use periapt_host_api::{
     ContainerName, UnitName,
@@ -8,22 +8,66 @@ use periapt_host_api::{
     record::WorkloadRecord,
 };
 
-use super::{NoticeTold, NoticesTold, PodId, WorkloadsKnown, WorkloadsTold, WorkloadsWord};
+use super::{NoticeTold, NoticesTold, PodId, WorkloadsChanged, WorkloadsKnown, WorkloadsTold, WorkloadsWord};
 use crate::{ListeningWorkload, WorkloadBoots};
 
 /// The most notices of one word to a runner. Each has less than 4 KiB, so that a word is far below the bound of a message.
 const NOTICES_PER_WORD: usize = 128;
 
+/// The units of which it is known when their pods changed last. A runner that lags behind more of them is told of all pods.
+const CHANGES_KEPT: usize = 1_024;
+
 /// The pods of a model that listen, as their keeper knows them.
 #[derive(Debug, Clone, Default)]
 pub struct ListeningPods {
     pods: BTreeMap<PodId, ListeningWorkload>,
+    /// The boot ids of the pods.
+    boots: BTreeMap<UnitName, WorkloadBoots>,
     /// The number of starts and ends that a runner must know of.
     version: u64,
+    changes: PodChanges,
     /// The number of notices that arrived.
     arrivals: u64,
     /// The notices that wait, as the pod and its number, by arrival.
     waiting: BTreeMap<u64, (PodId, u64)>,
+}
+
+/// The units whose pods changed last, so that a word to a runner has these alone.
+#[derive(Debug, Clone, Default)]
+struct PodChanges {
+    /// The units, by the version with which a runner is told. Each is there once.
+    units: BTreeMap<u64, BTreeSet<UnitName>>,
+    versions: BTreeMap<UnitName, u64>,
+    /// The last version of which some units are not known any more.
+    forgotten: u64,
+}
+
+impl PodChanges {
+    /// Adds a unit that changed.
+    fn add(&mut self, unit: &UnitName, version: u64) {
+        if let Some(before) = self.versions.insert(unit.clone(), version)
+            && let Some(units) = self.units.get_mut(&before)
+        {
+            units.remove(unit);
+            if units.is_empty() {
+                self.units.remove(&before);
+            }
+        }
+        self.units.entry(version).or_default().insert(unit.clone());
+        while self.versions.len() > CHANGES_KEPT {
+            let Some((version, units)) = self.units.pop_first() else { break };
+            for unit in &units {
+                self.versions.remove(unit);
+            }
+            self.forgotten = version;
+        }
+    }
+
+    /// Returns the units that changed after a version; none if not all are known.
+    fn since(&self, version: u64) -> Option<impl Iterator<Item = &UnitName>> {
+        let changed = self.units.range(version.saturating_add(1)..);
+        (version >= self.forgotten).then(|| changed.flat_map(|(_, units)| units))
+    }
 }
 
 impl ListeningPods {
@@ -31,6 +75,8 @@ impl ListeningPods {
     pub fn listens(&mut self, pod: &PodId, boot_id: String) {
         self.ended(pod);
         self.version += 1;
+        self.changes.add(&pod.0, self.version);
+        self.boots.entry(pod.0.clone()).or_default().insert(pod.1.clone(), boot_id.clone());
         self.pods.insert(pod.clone(), ListeningWorkload { boot_id, ..ListeningWorkload::default() });
     }
 
@@ -38,7 +84,16 @@ impl ListeningPods {
     pub fn ended(&mut self, pod: &PodId) -> bool {
         let Some(ended) = self.pods.remove(pod) else { return false };
         // A hook about one of its notices may wait for another try.
-        self.version += u64::from(!ended.notices.is_empty());
+        let is_told = !ended.notices.is_empty();
+        self.version += u64::from(is_told);
+        // An end that is not told is told with what comes next.
+        self.changes.add(&pod.0, self.version + u64::from(!is_told));
+        if let Some(boots) = self.boots.get_mut(&pod.0) {
+            boots.remove(&pod.1);
+            if boots.is_empty() {
+                self.boots.remove(&pod.0);
+            }
+        }
         for (_, waiting) in ended.notices.after(0) {
             self.waiting.remove(&waiting.arrival);
         }
@@ -78,11 +133,14 @@ impl ListeningPods {
 
     /// Returns the boot ids as runners are told.
     pub fn told(&self) -> WorkloadsTold {
-        let mut boots: BTreeMap<UnitName, WorkloadBoots> = BTreeMap::new();
-        for ((unit, container), listening) in &self.pods {
-            boots.entry(unit.clone()).or_default().insert(container.clone(), listening.boot_id.clone());
-        }
-        WorkloadsTold { version: self.version, boots }
+        WorkloadsTold { version: self.version, boots: self.boots.clone() }
+    }
+
+    /// Returns the boot ids of the units that changed after a version; none if not all of these are known.
+    fn told_since(&self, since: u64) -> Option<WorkloadsChanged> {
+        let boots = |unit: &UnitName| (unit.clone(), self.boots.get(unit).cloned().unwrap_or_default());
+        let boots = self.changes.since(since)?.map(boots).collect();
+        Some(WorkloadsChanged { since, version: self.version, boots })
     }
 
     /// Returns true if a runner that knows this much knows all pods.
@@ -95,13 +153,13 @@ impl ListeningPods {
         self.are_known(known) && self.notices_after(known).next().is_none()
     }
 
-    /// Returns the next word to a runner that knows this much, and counts it as known: the pods, and once they are
-    /// known their notices.
+    /// Returns the next word to a runner that knows this much, and counts it as known: the pods that changed, or all if these
+    /// are too many, and once they are known their notices.
     pub fn next_word(&self, known: &mut WorkloadsKnown) -> Option<WorkloadsWord> {
         if !self.are_known(*known) {
-            let told = self.told();
-            known.pods = told.version;
-            return Some(WorkloadsWord::Pods(told));
+            let since = std::mem::replace(&mut known.pods, self.version);
+            let all = || WorkloadsWord::Pods(self.told());
+            return Some(self.told_since(since).map_or_else(all, WorkloadsWord::Changed));
         }
         let told = self.next_notices(*known)?;
         known.notices = told.last;
@@ -128,9 +186,11 @@ impl ListeningPods {
 
 #[cfg(test)]
 mod tests {
+    use periapt_host_api::view::View;
     use proptest::prelude::*;
 
     use super::*;
+    use crate::KnownWorkloads;
 
     fn pod(container: &str) -> PodId {
         ("app/0".parse().unwrap(), container.parse().unwrap())
@@ -193,7 +253,117 @@ mod tests {
         assert!(pods.are_quiet(), "a pod that has ended makes none");
     }
 
+    fn of(unit: u64, container: &str) -> PodId {
+        (format!("app/{unit}").parse().unwrap(), container.parse().unwrap())
+    }
+
+    /// Tells a runner all that it does not know, and returns the number of units in each word.
+    fn tell(pods: &ListeningPods, known: &mut WorkloadsKnown, runner: &mut KnownWorkloads) -> Vec<usize> {
+        let mut words = Vec::new();
+        while let Some(word) = pods.next_word(known) {
+            match word {
+                WorkloadsWord::Pods(told) => {
+                    words.push(told.boots.len());
+                    runner.replace(told);
+                }
+                WorkloadsWord::Changed(told) => {
+                    words.push(told.boots.len());
+                    runner.update(told);
+                }
+                WorkloadsWord::Notices(told) => runner.add(told, &View::default()),
+            }
+        }
+        words
+    }
+
+    #[test]
+    fn a_word_about_one_pod_among_many_has_its_unit_alone() {
+        let (mut pods, mut runner) = (ListeningPods::default(), KnownWorkloads::default());
+        for unit in 0..10_000 {
+            pods.listens(&of(unit, "web"), "1".to_owned());
+        }
+        let told = pods.told();
+        let mut known = WorkloadsKnown { pods: told.version, notices: 0 };
+        runner.replace(told);
+        runner.changes();
+        pods.listens(&of(7_000, "web"), "2".to_owned());
+        assert_eq!(tell(&pods, &mut known, &mut runner), [1]);
+        assert_eq!(runner.changes().unwrap().0, [of(7_000, "web").0].into());
+        // An end is told with the next start, and the unit with its other pods.
+        pods.ended(&of(3, "web"));
+        assert_eq!(tell(&pods, &mut known, &mut runner), [0; 0]);
+        pods.listens(&of(7_000, "side"), "1".to_owned());
+        assert_eq!(tell(&pods, &mut known, &mut runner), [2]);
+        assert!(runner.of(&of(3, "web").0).is_none());
+        assert_eq!(runner.of(&of(7_000, "web").0).unwrap().len(), 2);
+        // A runner that lags far behind is told of all.
+        for unit in 0..2_000 {
+            pods.listens(&of(unit, "web"), "3".to_owned());
+        }
+        assert_eq!(tell(&pods, &mut known, &mut runner), [10_000]);
+        assert!(pods.changes.versions.len() <= CHANGES_KEPT);
+    }
+
+    #[test]
+    fn a_word_after_a_lost_one_tells_nothing_until_all_since_is_told() {
+        let (mut pods, mut runner) = (ListeningPods::default(), KnownWorkloads::default());
+        let mut known = WorkloadsKnown::default();
+        pods.listens(&of(0, "web"), "1".to_owned());
+        pods.next_word(&mut known).unwrap();
+        pods.listens(&of(1, "web"), "1".to_owned());
+        tell(&pods, &mut known, &mut runner);
+        assert!(runner.changes().is_none() && runner.delivered() == WorkloadsKnown::default());
+        known = runner.delivered();
+        assert_eq!(tell(&pods, &mut known, &mut runner), [2]);
+        assert_eq!(runner.changes().unwrap().0.len(), 2);
+    }
+
     proptest! {
+        /// Steps: a start, an end, a notice, words, a lost word, another runner.
+        #[test]
+        fn a_runner_that_is_told_of_changes_knows_what_one_that_is_told_all_knows(
+            steps in proptest::collection::vec((0..12u8, 0..4u64, any::<bool>()), 0..200)
+        ) {
+            let (mut pods, mut runner) = (ListeningPods::default(), KnownWorkloads::default());
+            let mut known = WorkloadsKnown::default();
+            for (number, (step, unit, second)) in (1u64..).zip(steps) {
+                let pod = of(unit, if second { "web" } else { "side" });
+                match step {
+                    0..4 => pods.listens(&pod, number.to_string()),
+                    4..6 => drop(pods.ended(&pod)),
+                    6..8 => drop(pods.add_notice(&pod, number, custom(1))),
+                    8 => drop(pods.next_word(&mut known)),
+                    9 => {
+                        known = runner.delivered();
+                    }
+                    10 => {
+                        let told = pods.told();
+                        known = WorkloadsKnown { pods: told.version, notices: 0 };
+                        runner = KnownWorkloads::default();
+                        runner.replace(told);
+                    }
+                    _ => drop(tell(&pods, &mut known, &mut runner)),
+                }
+                if let Some((_, heard)) = runner.changes() {
+                    runner.told_units(heard);
+                }
+            }
+            // The next start is told with all before it.
+            known = runner.delivered();
+            pods.listens(&of(9, "web"), "last".to_owned());
+            tell(&pods, &mut known, &mut runner);
+            let mut whole = KnownWorkloads::default();
+            whole.replace(pods.told());
+            for unit in (0..4).chain([9]) {
+                let unit = of(unit, "web").0;
+                let boots = |known: &KnownWorkloads| {
+                    let workloads = known.of(&unit).cloned().unwrap_or_default().into_iter();
+                    workloads.map(|(name, listening)| (name, listening.boot_id)).collect::<Vec<_>>()
+                };
+                prop_assert_eq!(boots(&runner), boots(&whole));
+            }
+        }
+
         /// Steps: a notice of an id, the charm is told up to a number, a start.
         #[test]
         fn each_notice_that_waits_has_one_place(

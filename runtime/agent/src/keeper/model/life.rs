@@ -207,8 +207,13 @@ impl<C: Controller> ModelKeeper<C> {
                     }
                 }
                 Wake::Workloads(permit) => {
-                    if let Some(word) = self.next_word(life) {
-                        life.queue_up((word, Some(permit)));
+                    let before = self.workloads_told;
+                    if let Some(word) = self.next_word(life)
+                        && !life.queue_up((word, Some(permit)))
+                    {
+                        // The next word goes on from here. An idle runner says how much it knows.
+                        self.workloads_told = before;
+                        life.pods.mark_unchanged();
                     }
                 }
                 Wake::Grants => {
@@ -226,6 +231,7 @@ impl<C: Controller> ModelKeeper<C> {
             let pods = life.pods.borrow_and_update();
             let word = match pods.next_word(known)? {
                 WorkloadsWord::Pods(told) => ToRunner::Workloads(told),
+                WorkloadsWord::Changed(told) => ToRunner::WorkloadsChanged(told),
                 WorkloadsWord::Notices(told) => ToRunner::Notices(told),
             };
             (word, pods.are_all_known(*known))
@@ -354,12 +360,15 @@ impl Life {
         self.queue_up((ToRunner::Frame(Box::new(line)), room));
     }
 
-    fn queue_up(&self, message: Queued) {
+    /// Queues a message, and returns false if there was no room.
+    fn queue_up(&self, message: Queued) -> bool {
         // The queue is full only for grants, and the next round repeats them. The queue is closed if the runner is
         // gone, as its socket will report.
-        if let Err(error) = self.queue.try_send(message) {
+        let queued = self.queue.try_send(message);
+        if let Err(error) = &queued {
             tracing::debug!(%error, "a message to a runner was dropped");
         }
+        queued.is_ok()
     }
 }
 
