@@ -26,6 +26,7 @@ mod leases;
 mod levels;
 mod limits;
 mod machines;
+mod many_workloads;
 mod migration;
 mod properties;
 mod refresh;

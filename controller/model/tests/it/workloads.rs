@@ -13,9 +13,11 @@ use periapt_model::shown_workloads;
 
 use crate::world::World;
 
-const CHARM: &str = "{name: web, summary: s, description: d, containers: {web: {}, db: {}}}";
+/// A charm with two containers.
+pub(crate) const CHARM: &str = "{name: web, summary: s, description: d, containers: {web: {}, db: {}}}";
 
-fn report(state: ContainerState, current: ServiceCurrent) -> WorkloadsReport {
+/// Returns the report of one container.
+pub(crate) fn report(state: ContainerState, current: ServiceCurrent) -> WorkloadsReport {
     let startup = ReportedStartup::Enabled;
     let service = ServiceState { name: "server".into(), startup, current, restarts: 3, cannot_start: None };
     let status = if current == ServiceCurrent::Active { CheckStatus::Up } else { CheckStatus::Down };
@@ -27,7 +29,7 @@ fn report(state: ContainerState, current: ServiceCurrent) -> WorkloadsReport {
     WorkloadsReport { containers, ..WorkloadsReport::default() }
 }
 
-fn running() -> ContainerState {
+pub(crate) fn running() -> ContainerState {
     ContainerState::Running { boot_id: "b1".into() }
 }
 
