@@ -30,10 +30,14 @@ use tokio_util::sync::CancellationToken;
 
 mod charms;
 mod clock;
+mod counted;
 mod faults;
 
-pub(crate) use charms::{charm, charm_with_endpoint, charm_with_resources, larger_charm};
+pub(crate) use charms::{
+    charm, charm_with_container, charm_with_endpoint, charm_with_resources, larger_charm,
+};
 pub(crate) use clock::ManualClock;
+pub(crate) use counted::{CountedStores, Writes, Written};
 pub(crate) use faults::{Fault, Faults};
 
 use faults::FaultyStore;

@@ -20,6 +20,7 @@ mod identity;
 mod journal;
 mod listeners;
 mod logs;
+mod many_workloads;
 mod metrics;
 mod openapi;
 mod overload;
