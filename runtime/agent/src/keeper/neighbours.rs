@@ -116,7 +116,8 @@ struct OpenedCall {
 impl Neighbours {
     /// Creates the calls of a model without units.
     pub(crate) fn new(model: ModelUuid, agent: CallingAgent, streams: PodStreams, ways: PeerWays) -> Self {
-        let (facts, connections) = (watch::Sender::default(), Places::new(MAX_CONNECTIONS));
+        let facts = watch::Sender::new(NeighbourFacts::new(agent.name.clone()));
+        let connections = Places::new(MAX_CONNECTIONS);
         Self { model, agent, streams, ways, facts, connections }
     }
 

@@ -408,12 +408,13 @@ impl Pods {
 }
 
 impl PodStreams {
-    /// Returns the units of an application that have pods.
-    pub(crate) fn units_of(&self, application: &ApplicationName) -> Vec<UnitName> {
+    /// Returns the first units of an application that have pods, as many as are asked for.
+    pub(crate) fn units_of(&self, application: &ApplicationName, at_most: usize) -> Vec<UnitName> {
         let [first, last] = [0, u32::MAX].map(|number| UnitName::new(application.clone(), number));
         let doors = self.doors.lock();
         let has_pod = |doors: &BTreeMap<_, Door>| doors.values().any(|door| matches!(door, Door::Pod(_)));
-        doors.range(first..=last).filter(|(_, doors)| has_pod(doors)).map(|(unit, _)| unit.clone()).collect()
+        let units = doors.range(first..=last).filter(|(_, doors)| has_pod(doors));
+        units.take(at_most).map(|(unit, _)| unit.clone()).collect()
     }
 
     /// Returns the traffic of a unit, to be counted.

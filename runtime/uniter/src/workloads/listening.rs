@@ -14,7 +14,8 @@ use crate::{ListeningWorkload, WorkloadBoots};
 /// The most notices of one word to a runner. Each has less than 4 KiB, so that a word is far below the bound of a message.
 const NOTICES_PER_WORD: usize = 128;
 
-/// The units of which it is known when their pods changed last. A runner that lags behind more of them is told of all pods.
+/// The units of which it is known when their pods changed last. A runner that lags behind more of them is told of
+/// all pods.
 const CHANGES_KEPT: usize = 1_024;
 
 /// The pods of a model that listen, as their keeper knows them.
@@ -153,8 +154,8 @@ impl ListeningPods {
         self.are_known(known) && self.notices_after(known).next().is_none()
     }
 
-    /// Returns the next word to a runner that knows this much, and counts it as known: the pods that changed, or all if these
-    /// are too many, and once they are known their notices.
+    /// Returns the next word to a runner that knows this much, and counts it as known: the pods that changed, or all if
+    /// these are too many, and once they are known their notices.
     pub fn next_word(&self, known: &mut WorkloadsKnown) -> Option<WorkloadsWord> {
         if !self.are_known(*known) {
             let since = std::mem::replace(&mut known.pods, self.version);

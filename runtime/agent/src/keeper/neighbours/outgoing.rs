@@ -11,7 +11,10 @@ use periapt_host_api::{
 };
 use tokio::{io::AsyncWriteExt as _, net::UnixStream, time::timeout};
 
-use super::{CallRefused, ConnectionEnd, Neighbours, OpenedCall, facts::NeighbourFacts};
+use super::{
+    CallRefused, ConnectionEnd, Neighbours, OpenedCall,
+    facts::{MAX_TRIED_THERE, NeighbourFacts},
+};
 use crate::{
     keeper::{
         egress::{EgressCall, OpenedEgress},
@@ -25,9 +28,6 @@ use crate::{
 
 /// The time for all units that a call may mean.
 const OPENS_WITHIN: Duration = Duration::from_secs(30);
-
-/// The most units on other hosts that one call tries.
-const MAX_TRIED: usize = 4;
 
 /// The other side of a call.
 enum OtherSide {
@@ -153,7 +153,7 @@ impl Neighbours {
         let place = self.connections.take(ConnectionEnd::From(asking.clone())).ok_or(CallRefused::TooMany)?;
         let meaning = {
             let facts = self.facts.borrow();
-            facts.meant((&self.agent.name, asking), host, *port, &self.agent.addresses, &self.streams)
+            facts.meant(asking, host, *port, &self.agent.addresses, &self.streams)
         };
         let mut refused = CallRefused::Unknown;
         let means_here = !meaning.here.is_empty();
@@ -165,11 +165,6 @@ impl Neighbours {
         }
         let mut there: Vec<(AgentName, Option<UnitName>)> =
             meaning.there.into_iter().map(|(agent, unit)| (agent, Some(unit))).collect();
-        // Each caller begins with another unit, so that not all call the first one.
-        if !there.is_empty() {
-            let first = usize::try_from(asking.number()).unwrap_or(0) % there.len();
-            there.rotate_left(first);
-        }
         if let Some(address) = meaning.address {
             there.extend(self.agents_at(address).await.into_iter().map(|agent| (agent, None)));
         }
@@ -177,7 +172,7 @@ impl Neighbours {
             let opened = self.open_outside(asking, order).await?;
             return Ok((OtherSide::Outside(Box::new(opened)), place));
         }
-        for (agent, unit) in there.into_iter().take(MAX_TRIED) {
+        for (agent, unit) in there.into_iter().take(MAX_TRIED_THERE) {
             match self.open_there(asking, &agent, unit.as_ref(), *port).await {
                 Ok(opened) => return Ok((OtherSide::There(Box::new(opened), agent, unit), place)),
                 Err(refusal) => refused = refusal,

@@ -49,7 +49,7 @@ impl AskWays for ToldWays {
     }
 }
 
-fn model() -> ViewEntity {
+pub(super) fn model() -> ViewEntity {
     ViewEntity::Model(ModelView {
         uuid: MODEL,
         name: "lab".parse().unwrap(),
