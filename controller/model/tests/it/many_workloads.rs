@@ -39,7 +39,8 @@ struct Cost {
     bytes: usize,
     /// The entries of frames to all agents.
     told: usize,
-    /// The allocations of the command, of the frames to all agents, of what is derived, and of what is shown of the unit.
+    /// The allocations of the command, of the frames to all agents, of what is derived, and of what is shown of the
+    /// unit.
     allocations: [u64; 4],
 }
 

@@ -112,8 +112,8 @@ impl Site {
         Watched { units: whole.puts.iter().filter_map(unit).collect(), frames }
     }
 
-    /// Reports the workloads of a unit by its agent, and returns what was written. No agent hears more than that something
-    /// was written.
+    /// Reports the workloads of a unit by its agent, and returns what was written. No agent hears more than that
+    /// something was written.
     async fn report(
         &self,
         agent: &AgentName,
