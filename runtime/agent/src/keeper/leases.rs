@@ -1,10 +1,6 @@
 //! The leadership of one model's units, which the keeper claims and renews even without a runner.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 use periapt_host_api::{
@@ -91,16 +87,15 @@ impl Leases {
     /// Claims and renews until it is dropped.
     pub(crate) async fn run<C: Controller>(self, controller: C, model: ModelUuid) {
         let mut backoff = Backoff::network();
-        let mut claimed = BTreeSet::new();
         let mut renew_at = Instant::now();
         loop {
             let all = renew_at <= Instant::now();
-            let claims =
-                self.local_units(
-                    |local_units| if all { local_units.claims() } else { local_units.due_at_once(&claimed) },
-                );
-            claimed.extend(claims.iter().map(|claim| claim.unit.clone()));
-            self.local_units(|local_units| claimed.retain(|unit| local_units.holds(unit)));
+            let claims = {
+                let mut local_units = self.local_units.lock();
+                let claims = if all { local_units.claims() } else { local_units.due_at_once() };
+                local_units.claimed(&claims);
+                claims
+            };
             let answered = self.round(&controller, model, claims).await;
             match (answered, all) {
                 (Completeness::All, true) => renew_at = after(LEASE_RENEWED_EVERY),
@@ -115,20 +110,17 @@ impl Leases {
             if answered == Completeness::All {
                 backoff.succeeded();
             }
-            self.rest(renew_at, &claimed).await;
+            self.rest(renew_at).await;
         }
     }
 
     /// Waits until claims are due: all of them at `renew_at`, or some of them because of a new unit or an application
     /// without a leader.
-    async fn rest(&self, renew_at: Instant, claimed: &BTreeSet<UnitName>) {
+    async fn rest(&self, renew_at: Instant) {
         let again_at = after(ROUND_AFTER);
         let mut until = renew_at;
         while timeout_at(until, self.wake.notified()).await.is_ok() {
-            let is_new = self.local_units(|local_units| {
-                local_units.claims().iter().any(|claim| !claimed.contains(&claim.unit))
-            });
-            if is_new || again_at <= Instant::now() {
+            if self.local_units(LocalUnits::has_unclaimed) || again_at <= Instant::now() {
                 return;
             }
             until = until.min(again_at);

@@ -16,6 +16,10 @@ use periapt_host_api::{
 pub(crate) struct LocalUnits {
     units: BTreeMap<UnitName, Life>,
     leaders: BTreeMap<ApplicationName, UnitName>,
+    /// The units that were not claimed for yet.
+    unclaimed: BTreeSet<UnitName>,
+    /// The applications of units that have no leader, or are not known.
+    leaderless: BTreeSet<ApplicationName>,
     /// The replacement from a full view whose last line has not arrived.
     coming: Option<(Box<LocalUnits>, Urgency)>,
 }
@@ -40,7 +44,8 @@ impl LocalUnits {
         let (mut coming, before) = begun.unwrap_or_else(|| (Box::default(), Urgency::Renew));
         let urgency = coming.note(line, &self.units).max(before);
         if line.is_last() {
-            *self = *coming;
+            let Self { units, unclaimed, .. } = std::mem::replace(self, *coming);
+            self.unclaimed.retain(|unit| !units.contains_key(unit) || unclaimed.contains(unit));
             return urgency;
         }
         // No claims come from an incomplete list of units.
@@ -55,9 +60,15 @@ impl LocalUnits {
             match key {
                 ViewKey::Unit(unit) => {
                     self.units.remove(unit);
+                    self.unclaimed.remove(unit);
                 }
                 ViewKey::Application(application) => {
                     self.leaders.remove(application);
+                    self.leaderless.remove(application);
+                    let has_units = self.units_of(application).next().is_some();
+                    if has_units {
+                        self.leaderless.insert(application.clone());
+                    }
                 }
                 _ => {}
             }
@@ -66,16 +77,25 @@ impl LocalUnits {
             match entity {
                 ViewEntity::Unit(unit) => {
                     let known = before.contains_key(&unit.name);
-                    if self.units.insert(unit.name.clone(), unit.life).is_none() && !known {
-                        urgency = Urgency::Claim;
+                    if self.units.insert(unit.name.clone(), unit.life).is_none() {
+                        self.unclaimed.insert(unit.name.clone());
+                        let application = unit.name.application();
+                        if !self.leaders.contains_key(application) {
+                            self.leaderless.insert(application.clone());
+                        }
+                        if !known {
+                            urgency = Urgency::Claim;
+                        }
                     }
                 }
                 ViewEntity::Application(application) => match &application.leader {
                     Some(leader) => {
                         self.leaders.insert(application.name.clone(), leader.unit.clone());
+                        self.leaderless.remove(&application.name);
                     }
                     None => {
                         self.leaders.remove(&application.name);
+                        self.leaderless.insert(application.name.clone());
                         urgency = Urgency::Claim;
                     }
                 },
@@ -95,30 +115,55 @@ impl LocalUnits {
         self.units.contains_key(unit)
     }
 
-    /// Returns the claims that must not wait for the next renewal: those of units that are not in `claimed`, and
-    /// those for applications without a leader.
-    pub(crate) fn due_at_once(&self, claimed: &BTreeSet<UnitName>) -> Vec<LeaseClaim> {
-        let mut claims = self.claims();
-        claims
-            .retain(|claim| !claimed.contains(&claim.unit) || !self.leaders.contains_key(&claim.application));
-        claims
+    fn units_of(&self, application: &ApplicationName) -> impl Iterator<Item = (&UnitName, &Life)> {
+        let [first, last] = [0, u32::MAX].map(|number| UnitName::new(application.clone(), number));
+        self.units.range(first..=last)
+    }
+
+    /// Returns true if a unit that was not claimed for may be now.
+    pub(crate) fn has_unclaimed(&self) -> bool {
+        self.new_units().any(|(unit, life)| self.may_claim(unit, *life))
+    }
+
+    fn new_units(&self) -> impl Iterator<Item = (&UnitName, &Life)> {
+        self.unclaimed.iter().filter_map(|unit| self.units.get_key_value(unit))
+    }
+
+    /// Returns the claims that must not wait for the next renewal: those of units that were not claimed for, and those for
+    /// applications without a leader. Other units cost nothing.
+    pub(crate) fn due_at_once(&self) -> Vec<LeaseClaim> {
+        let leaderless = self.leaderless.iter().flat_map(|application| self.units_of(application));
+        let units: BTreeMap<_, _> = self.new_units().chain(leaderless).collect();
+        self.claims_of(units.into_iter())
     }
 
     /// Returns the claims and renewals of all units: every living unit, and a dying unit only if it leads (U-41).
     pub(crate) fn claims(&self) -> Vec<LeaseClaim> {
-        self.units
-            .iter()
-            .filter(|(unit, life)| match life {
-                Life::Alive => true,
-                Life::Dying => self.leaders.get(unit.application()) == Some(unit),
-                Life::Dead => false,
-            })
-            .map(|(unit, _)| LeaseClaim {
-                unit: unit.clone(),
-                application: unit.application().clone(),
-                seconds: LEASE_SECONDS,
-            })
-            .collect()
+        self.claims_of(self.units.iter())
+    }
+
+    /// Records that units are claimed for.
+    pub(crate) fn claimed(&mut self, claims: &[LeaseClaim]) {
+        for claim in claims {
+            self.unclaimed.remove(&claim.unit);
+        }
+    }
+
+    fn may_claim(&self, unit: &UnitName, life: Life) -> bool {
+        match life {
+            Life::Alive => true,
+            Life::Dying => self.leaders.get(unit.application()) == Some(unit),
+            Life::Dead => false,
+        }
+    }
+
+    fn claims_of<'a>(&'a self, units: impl Iterator<Item = (&'a UnitName, &'a Life)>) -> Vec<LeaseClaim> {
+        let claim = |(unit, _): (&UnitName, &Life)| LeaseClaim {
+            unit: unit.clone(),
+            application: unit.application().clone(),
+            seconds: LEASE_SECONDS,
+        };
+        units.filter(|(unit, life)| self.may_claim(unit, **life)).map(claim).collect()
     }
 }
 
@@ -127,7 +172,40 @@ mod tests {
     use periapt_host_api::view::LineNumber;
 
     use super::*;
-    use crate::keeper::tests::fake::{frame, unit};
+    use crate::keeper::tests::fake::{frame, led_by, unit};
+
+    fn due(local_units: &mut LocalUnits) -> Vec<String> {
+        assert_eq!(local_units.has_unclaimed(), local_units.new_units().next().is_some());
+        let claims = local_units.due_at_once();
+        local_units.claimed(&claims);
+        claims.iter().map(|claim| claim.unit.to_string()).collect()
+    }
+
+    #[test]
+    fn a_new_unit_among_many_is_claimed_for_alone() {
+        let mut local_units = LocalUnits::default();
+        let mut puts = vec![led_by("app", "app/99999"), led_by("web", "web/9")];
+        puts.extend((0..10_000).map(|number| unit(&format!("app/{number}"), Life::Alive)));
+        puts.extend([unit("web/0", Life::Alive), unit("web/1", Life::Alive)]);
+        local_units.observe(&frame(None, 1, puts.clone()));
+        assert_eq!(due(&mut local_units).len(), 10_002);
+        assert!(due(&mut local_units).is_empty() && local_units.unclaimed.is_empty());
+        local_units.observe(&frame(Some(1), 2, vec![unit("app/10000", Life::Alive)]));
+        assert_eq!(local_units.new_units().count(), 1);
+        assert_eq!(due(&mut local_units), ["app/10000"]);
+        // The whole view comes again, with one unit more.
+        puts.push(unit("web/2", Life::Alive));
+        local_units.observe(&frame(None, 3, puts));
+        assert_eq!(due(&mut local_units), ["web/2"]);
+        let ViewEntity::Application(mut web) = led_by("web", "web/9") else { panic!() };
+        web.leader = None;
+        local_units.observe(&frame(Some(3), 4, vec![ViewEntity::Application(web)]));
+        for _ in 0..2 {
+            assert_eq!(due(&mut local_units), ["web/0", "web/1", "web/2"], "for as long as it has none");
+        }
+        local_units.observe(&frame(Some(4), 5, vec![led_by("web", "web/9")]));
+        assert!(due(&mut local_units).is_empty());
+    }
 
     #[test]
     fn a_replacement_in_lines_counts_once_it_is_whole() {
