@@ -311,7 +311,7 @@ impl Pods {
         let mut doors = self.doors.lock();
         let of_unit = doors.entry(unit.clone()).or_default();
         of_unit.retain(|_, door| matches!(door, Door::Pod(_)));
-        of_unit.extend(closed.iter().map(|(container, reason)| (container.clone(), Door::Closed(*reason))));
+        of_unit.extend(closed.iter().map(|(container, reason)| (container.clone(), Door::Closed(reason))));
         if of_unit.is_empty() {
             doors.remove(unit);
         }

@@ -126,17 +126,16 @@ impl ModelFiles {
                         changed.applications.insert(name);
                     }
                 }
-                ViewEntity::Charm(charm) if charm.meta.containers.is_empty() => {
-                    if self.charms.remove(&charm.digest).is_some() {
-                        changed.charms.insert(charm.digest);
-                    }
-                }
                 ViewEntity::Charm(charm) => {
                     let declared = DeclaredFiles {
                         containers: charm.meta.containers.clone(),
                         storage: charm.meta.storage.clone(),
                     };
-                    if self.charms.insert(charm.digest, declared.clone()) != Some(declared) {
+                    let is_changed = match declared.containers.is_empty() {
+                        true => self.charms.remove(&charm.digest).is_some(),
+                        false => self.charms.insert(charm.digest, declared.clone()) != Some(declared),
+                    };
+                    if is_changed {
                         changed.charms.insert(charm.digest);
                     }
                 }
@@ -424,7 +423,7 @@ mod tests {
             wanted.observe(&frame(None, 5, vec![with_image("one"), plain, unit("app/0", Life::Alive)]));
             assert_eq!(told(&wanted), short("one"));
             let with_user = charm(&format!("resource: image, {declared}"), "");
-            assert!(wanted.observe(&frame(Some(5), 6, vec![with_user])), "{declared} is another need");
+            assert!(wanted.sees(&frame(Some(5), 6, vec![with_user])), "{declared} is another need");
             assert_eq!(told(&wanted), format!("{}{expected}", short("one")));
         }
         let mut wanted = WantedPods::default();

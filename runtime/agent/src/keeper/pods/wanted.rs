@@ -155,9 +155,8 @@ impl WantedPods {
                 ViewEntity::Unit(unit) if has_workloads(unit) => self.put_unit(unit),
                 ViewEntity::Unit(unit) => self.forget(&unit.name),
                 ViewEntity::Application(application) => {
-                    if self.put_application(application) {
-                        needs.applications.insert(application.name.clone());
-                    }
+                    let changed = self.put_application(application).then(|| application.name.clone());
+                    needs.applications.extend(changed);
                 }
                 ViewEntity::Model(model) => {
                     let before = std::mem::replace(&mut self.model_limits, model.workload_limits.clone());
