@@ -26,7 +26,9 @@ pub use leadership::{Leadership, LogLeader};
 pub use memory::{MemoryLog, MemoryLogMember};
 pub use snapshot::{SnapshotError, SnapshotPart, SnapshotReader};
 pub use state::LogState;
-pub use step::{AfterFailure, MemberProgress, NextEntry, UnansweredCall, trimmable};
+pub use step::{
+    AfterFailure, LogWindow, MemberProgress, NextEntry, TrimReason, Trimmable, UnansweredCall, trimmable,
+};
 
 /// The time after which the leadership of a controller that does not renew it ends. A shorter time would take the
 /// leadership from a controller that a busy machine pauses.
@@ -93,7 +95,7 @@ pub trait Log: Send + Sync + 'static {
     /// first error, and may lag behind.
     fn follow(&self, after: Revision) -> BoxStream<'static, Result<StoredEntry, LogError>>;
 
-    /// Deletes entries up to and including a position. The caller has a durable snapshot of the state after it.
+    /// Deletes entries up to and including a position. The caller's disk has the state after it.
     ///
     /// # Errors
     /// [`LogError::Deposed`] if the term is over.

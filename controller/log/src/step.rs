@@ -98,10 +98,66 @@ pub struct MemberProgress {
     pub durable: Revision,
 }
 
-/// Returns the last position that the log need not have any more: it is durable on the leading controller's disk (`own`)
-/// and on that of another one, and no controller that reports still needs it. `known` is the number of the other
-/// controllers, whether they report or not.
-pub fn trimmable(own: Revision, known: usize, reports: &[MemberProgress]) -> Option<Revision> {
+/// The newest entries that the log has, by their bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LogWindow {
+    /// The last position before those that stay for controllers which were away for a short while.
+    pub spared: Revision,
+    /// The last position before those that fit into the bound of the log; zero if all entries fit.
+    pub bound: Revision,
+}
+
+/// The reason to trim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TrimReason {
+    /// Nobody needs the entries.
+    Unneeded,
+    /// They do not fit into the bound of the log, whoever needs them.
+    Bound,
+}
+
+impl TrimReason {
+    /// Returns the reason's name in metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Unneeded => "unneeded",
+            Self::Bound => "bound",
+        }
+    }
+}
+
+/// A part of the log that may be trimmed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Trimmable {
+    /// The last position of the part.
+    pub through: Revision,
+    /// The reason.
+    pub reason: TrimReason,
+}
+
+/// Returns the part of the log that may be trimmed; none if there is none. `own` is durable on the leading controller's
+/// disk, and `known` is the number of the other controllers, whether they report or not.
+///
+/// An entry may go when it is durable on the leading controller's disk and on that of another one, when no controller that
+/// reports still needs it, and when it is before the newest entries that are spared. An entry that does not fit into the
+/// bound may go once it is durable on the leading controller's disk: who needs it takes that controller's state.
+pub fn trimmable(
+    own: Revision,
+    known: usize,
+    reports: &[MemberProgress],
+    window: LogWindow,
+) -> Option<Trimmable> {
+    let unneeded = unneeded(own, known, reports).map(|through| through.min(window.spared));
+    let beyond = own.min(window.bound);
+    match unneeded {
+        Some(through) if through >= beyond => Some(Trimmable { through, reason: TrimReason::Unneeded }),
+        _ if beyond > Revision(0) => Some(Trimmable { through: beyond, reason: TrimReason::Bound }),
+        _ => None,
+    }
+}
+
+/// Returns the last position that is durable on two disks and that no controller which reports still needs.
+fn unneeded(own: Revision, known: usize, reports: &[MemberProgress]) -> Option<Revision> {
     let safe = match reports.iter().map(|report| report.durable).max() {
         Some(elsewhere) => own.min(elsewhere),
         None if known == 0 => own,
@@ -109,4 +165,51 @@ pub fn trimmable(own: Revision, known: usize, reports: &[MemberProgress]) -> Opt
         None => return None,
     };
     Some(reports.iter().map(|report| report.applied).min().unwrap_or(safe).min(safe))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The whole log may go as far as entries are spared, and all of it fits into the bound.
+    const ROOMY: LogWindow = LogWindow { spared: Revision(100), bound: Revision(0) };
+
+    fn report(applied: u64, durable: u64) -> MemberProgress {
+        MemberProgress { applied: Revision(applied), durable: Revision(durable) }
+    }
+
+    fn through(
+        own: u64,
+        known: usize,
+        reports: &[MemberProgress],
+        window: LogWindow,
+    ) -> Option<(u64, TrimReason)> {
+        trimmable(Revision(own), known, reports, window).map(|part| (part.through.0, part.reason))
+    }
+
+    #[test]
+    fn what_two_disks_have_and_nobody_needs_goes_before_what_is_spared() {
+        let unneeded = |position| Some((position, TrimReason::Unneeded));
+        assert_eq!(through(9, 0, &[], ROOMY), unneeded(9), "a controller that knows no other one");
+        assert_eq!(through(9, 2, &[], ROOMY), None, "the log is the only second copy");
+        assert_eq!(through(9, 2, &[report(8, 7), report(9, 3)], ROOMY), unneeded(7));
+        assert_eq!(through(9, 2, &[report(8, 7), report(5, 3)], ROOMY), unneeded(5), "one needs the rest");
+        assert_eq!(through(4, 2, &[report(8, 7), report(9, 3)], ROOMY), unneeded(4));
+        let spared = LogWindow { spared: Revision(2), bound: Revision(0) };
+        assert_eq!(through(9, 1, &[report(9, 9)], spared), unneeded(2));
+    }
+
+    #[test]
+    fn what_does_not_fit_into_the_bound_goes_once_it_is_on_the_leaders_disk_whoever_needs_it() {
+        let full = LogWindow { spared: Revision(100), bound: Revision(6) };
+        let bound = |position| Some((position, TrimReason::Bound));
+        assert_eq!(through(9, 2, &[], full), bound(6), "all others are away");
+        assert_eq!(through(9, 2, &[report(1, 1)], full), bound(6), "a slow one holds nothing up");
+        assert_eq!(through(9, 2, &[report(9, 9), report(2, 2)], full), bound(6));
+        assert_eq!(through(4, 2, &[], full), bound(4), "not what the leader's disk lacks");
+        assert_eq!(through(0, 2, &[], full), None);
+        assert_eq!(through(9, 1, &[report(8, 8)], full), Some((8, TrimReason::Unneeded)));
+        let spared = LogWindow { spared: Revision(3), bound: Revision(6) };
+        assert_eq!(through(9, 1, &[report(9, 9)], spared), bound(6), "the bound is above what is spared");
+    }
 }

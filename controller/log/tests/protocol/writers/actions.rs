@@ -4,7 +4,7 @@ use stateright::{Model, Property};
 
 use super::{
     laws,
-    state::{CONTROLLERS, Role, State, Task, Writers},
+    state::{CONTROLLERS, Role, State, Task, Trimming, Writers},
 };
 
 /// One step.
@@ -108,7 +108,7 @@ impl Writers {
                 if state.holder != Some(index) {
                     actions.push(Action::StepDown(index));
                 }
-                if self.trims {
+                if self.trimming != Trimming::Never {
                     actions.push(Action::Trim(index));
                 }
             }
@@ -119,7 +119,7 @@ impl Writers {
                 }
             }
         }
-        if self.trims {
+        if self.trimming != Trimming::Never {
             actions.extend([Action::Sync(index), Action::Report(index), Action::TakeSnapshot(index)]);
         }
         if state.crashes < self.bounds.crashes {

@@ -58,8 +58,17 @@ pub(super) struct Writers {
     pub(super) mutation: Mutation,
     pub(super) requests: Vec<Request>,
     pub(super) bounds: Bounds,
-    /// True if stores are synced, and the log is trimmed.
-    pub(super) trims: bool,
+    pub(super) trimming: Trimming,
+}
+
+/// The trimming of the log. Where there is some, stores are synced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Trimming {
+    Never,
+    /// What two disks have is trimmed.
+    Unneeded,
+    /// The log is bounded as well: so many of the newest entries fit, and the others need no second disk.
+    Bounded(u64),
 }
 
 /// A state of the model.
@@ -156,6 +165,8 @@ pub(super) struct Seen {
     pub(super) tail: LogHead,
     /// The number of entries that write the effect of each request.
     pub(super) written: Vec<u8>,
+    /// True if the log was trimmed of what a controller had not applied.
+    pub(super) was_cut_off: bool,
     /// The first law that was broken by a step.
     pub(super) breach: Option<&'static str>,
 }
@@ -179,7 +190,7 @@ impl State {
             clients: vec![Client::default(); requests],
             losses: 0,
             crashes: 0,
-            seen: Seen { tail: store.head, written: vec![0; requests], breach: None },
+            seen: Seen { tail: store.head, written: vec![0; requests], was_cut_off: false, breach: None },
         }
     }
 }

@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 
 use periapt_host_api::{Level, Revision, Timestamp};
 use periapt_log::{
-    AfterFailure, Announcement, Content, Entry, EntryId, LogError, LogHead, MemberProgress, NextEntry, Term,
-    UnansweredCall, trimmable,
+    AfterFailure, Announcement, Content, Entry, EntryId, LogError, LogHead, LogWindow, MemberProgress,
+    NextEntry, Term, UnansweredCall, trimmable,
 };
 
 use super::{
     actions::{Action, Fate},
     laws,
-    state::{Answers, Append, Mutation, Request, Role, State, Task, Writers, key_of},
+    state::{Answers, Append, Mutation, Request, Role, State, Task, Trimming, Writers, key_of},
 };
 
 impl Writers {
@@ -174,14 +174,22 @@ impl Writers {
 
     fn trim(&self, state: &mut State, index: usize) {
         let Role::Leading(term, Task::Idle) = state.controllers[index].role else { return };
+        let end = state.controllers[index].store.head.position;
         let own = match self.mutation {
-            Mutation::TrimsApplied => state.controllers[index].store.head.position,
+            Mutation::TrimsApplied => end,
             _ => state.controllers[index].disk.head.position,
         };
-        if let Some(through) = trimmable(own, 1, &[state.reports[1 - index]]) {
+        let bound = match self.trimming {
+            Trimming::Bounded(fit) => Revision(end.0.saturating_sub(fit)),
+            Trimming::Never | Trimming::Unneeded => Revision(0),
+        };
+        let window = LogWindow { spared: end, bound };
+        if let Some(part) = trimmable(own, 1, &[state.reports[1 - index]], window) {
             // A deposed controller trims nothing.
-            let _ = state.log.trim(term, through);
+            let _ = state.log.trim(term, part.through);
         }
+        let trimmed = state.log.trimmed();
+        state.seen.was_cut_off |= state.controllers[1 - index].store.head.position < trimmed;
     }
 }
 
@@ -229,12 +237,15 @@ fn begin(state: &mut State, index: usize) {
     controller.role = Role::Leading(term, task);
 }
 
-/// Takes the state of the controller that leads. Its stored form replaces what is on the disk.
+/// Takes the state of the controller that leads, if it is newer. Its stored form replaces what is on the disk.
 fn take_snapshot(state: &mut State, index: usize) {
     let head = state.controllers[index].store.head.position;
     let trimmed = matches!(state.log.read(head, 1), Err(LogError::Trimmed(_)));
     if let (true, Role::Leading(..)) = (trimmed, &state.controllers[1 - index].role) {
         let store = state.controllers[1 - index].store.clone();
+        if store.head.position <= head {
+            return;
+        }
         let controller = &mut state.controllers[index];
         (controller.store, controller.disk) = (store.clone(), store);
         controller.role = Role::Following;
