@@ -132,6 +132,7 @@ mod tests {
             level: periapt_host_api::LEVEL,
             blobs: None,
             members: Vec::new(),
+            log: None,
             failing_workers: Vec::new(),
             program: None,
             target: None,

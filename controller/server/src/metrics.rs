@@ -40,7 +40,7 @@ periapt_telemetry::metrics! {
     store_bytes: Gauge = "periapt_controller_store_bytes", "bytes", {},
         "The size of the store on the disk.";
     revision: Gauge = "periapt_controller_revision", "revision", {},
-        "The newest durable revision.";
+        "The newest durable revision; of one of several controllers, the last one that it has applied.";
     blobs: Gauge = "periapt_controller_blobs", "blobs", { kind: BLOBS },
         "The blobs that are kept.";
     blob_bytes: Gauge = "periapt_controller_blob_bytes", "bytes", { kind: BLOBS },
@@ -63,4 +63,24 @@ periapt_telemetry::metrics! {
         "The failures of the controller's own workers, after which they are started again.";
     log_lines_dropped: Counter = "periapt_controller_log_lines_dropped_total", "lines", {},
         "The log lines that were dropped because they came faster than old ones could be pruned.";
+    leads: Gauge = "periapt_controller_leads", "controllers", {},
+        "1 while this controller carries commands out: it leads those of its log, or is alone.";
+    term: Gauge = "periapt_controller_term", "term", {},
+        "The term of the controller that leads, as this one knows it.";
+    takeovers: Counter = "periapt_controller_takeovers_total", "times", {},
+        "The times that this controller began to lead.";
+    behind: Gauge = "periapt_controller_behind_entries", "entries", {},
+        "The entries of the log that this controller had not applied when it asked for the end of the log.";
+    age: Gauge = "periapt_controller_age_milliseconds", "milliseconds", {},
+        "The age of what this controller shows. Above 5000 it is stale, and shows nothing.";
+    log_entries: Gauge = "periapt_controller_log_entries", "entries", {},
+        "The entries that the log has, as the controller that leads counts them.";
+    log_bytes: Gauge = "periapt_controller_log_bytes", "bytes", {},
+        "The size of these entries.";
+    log_bound: Gauge = "periapt_controller_log_bound_bytes", "bytes", {},
+        "The most bytes that the log has. Entries beyond it are trimmed even if a controller still needs them.";
+    log_trims: Counter = "periapt_controller_log_trims_total", "trims", { reason: &["unneeded", "bound"] },
+        "The times that this controller trimmed the log: of what nobody needs, or of what does not fit into the bound.";
+    snapshots: Counter = "periapt_controller_snapshots_total", "snapshots", { outcome: &["taken", "failed"] },
+        "The times that this controller took the state of the one that leads, because the log lacks what it needs.";
 }

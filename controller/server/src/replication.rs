@@ -13,6 +13,7 @@ mod levels;
 mod link;
 mod members;
 mod presence;
+mod recent;
 mod replica;
 mod role;
 mod rollout;
@@ -26,7 +27,7 @@ use periapt_blobs::S3Options;
 use periapt_host_api::member::LogPlace;
 use periapt_log::Log;
 
-pub use self::trimming::KEPT_LOG_BYTES;
+pub use self::recent::{KEPT_LOG_BYTES, LogBounds, MAX_LOG_BYTES};
 pub(crate) use self::{
     clocks::SteadyClock,
     freshness::Freshness,
@@ -35,11 +36,12 @@ pub(crate) use self::{
     link::{LinkCertificate, LinkIdentity, Links},
     members::Members,
     presence::{KnownPresence, REPORT_EVERY, Reporter},
+    recent::RecentEntries,
     replica::{PassedOn, Replica, head_of, initialize},
     role::{Role, RoleReceiver, while_leading},
     rollout::Step,
     snapshot::{SnapshotFailure, Snapshots},
-    trimming::{DurablePosition, RecentEntries},
+    trimming::DurablePosition,
     wire::{ForwardedAnswers, ForwardedCommands},
 };
 
@@ -53,8 +55,8 @@ pub struct ReplicationOptions {
     pub place: LogPlace,
     /// The place of the blobs, which further controllers are told, if it is an object store.
     pub blobs: Option<S3Options>,
-    /// The bytes of the newest entries that stay in the log; usually [`KEPT_LOG_BYTES`].
-    pub kept_bytes: usize,
+    /// The bounds on the entries that stay in the log.
+    pub bounds: LogBounds,
 }
 
 impl std::fmt::Debug for ReplicationOptions {

@@ -39,8 +39,9 @@ use crate::{
     published::{Origin, Publisher},
     refusals::Refusals,
     replication::{
-        self, DurablePosition, Freshness, Joins, LinkCertificate, LinkIdentity, Links, Members, PassedOn,
-        RecentEntries, Replica, ReplicationOptions, Reporter, Role, SharedKeys, Snapshots, SteadyClock,
+        self, DurablePosition, Freshness, Joins, LinkCertificate, LinkIdentity, Links, LogBounds, Members,
+        PassedOn, RecentEntries, Replica, ReplicationOptions, Reporter, Role, SharedKeys, Snapshots,
+        SteadyClock,
     },
     seal::{SealKey, SecretSealer},
     show::StatusSource,
@@ -155,6 +156,9 @@ impl Options {
         let sealer = SecretSealer { key: self.seal.clone(), random: Arc::clone(&self.random) };
         let presence = Presence::default();
         let own = self.replication.as_ref().map(|replication| (replication.member.clone(), handle.url()));
+        let bounds =
+            self.replication.as_ref().map_or_else(LogBounds::default, |replication| replication.bounds);
+        let recent = RecentEntries::new(bounds);
         let freshness = match &self.replication {
             Some(_) => Freshness::of_several(),
             None => Freshness::of_one(),
@@ -166,6 +170,7 @@ impl Options {
             presence.clone(),
             durable.state.clone(),
             self.programs.clone(),
+            recent.clone(),
         );
         let links = match &self.replication {
             None => None,
@@ -245,7 +250,7 @@ impl Options {
             Writer { queue, store, opener, publisher, journal, growth: growth_of, clock, random, refusals };
         let writer = match self.replication.zip(links) {
             None => Writing::Alone(Box::new(writer)),
-            Some((ReplicationOptions { log, member, place: _, blobs: _, kept_bytes }, links)) => {
+            Some((ReplicationOptions { log, member, place: _, blobs: _, bounds: _ }, links)) => {
                 let authority = match &self.listen {
                     Listen::InProcess(_) | Listen::Memory(_) => "",
                     Listen::Tls(tls) => tls.authority.certificate(),
@@ -279,7 +284,7 @@ impl Options {
                     clock: steady,
                     is_clock_checked: false,
                     members: state.members.clone(),
-                    recent: RecentEntries::new(kept_bytes),
+                    recent,
                     durable: state.log_position.clone(),
                     passed_on,
                     caught_up,

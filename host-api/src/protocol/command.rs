@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::{
     answer::{
-        AgentSummary, Answer, CharmUploaded, ControllerInfo, FailingWorker, MemberInfo, MemberRole,
+        AgentSummary, Answer, CharmUploaded, ControllerInfo, FailingWorker, LogUse, MemberInfo, MemberRole,
         ModelSummary, ResourceUploaded,
     },
     caller::Caller,

@@ -2,7 +2,13 @@
 //! would show an old state and not know it: after a bound it refuses all reads, and ends streams, so that agents and
 //! clients go to another controller.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use periapt_host_api::{ErrorCode, Refusal, Revision};
 use periapt_log::{LEADERSHIP_TTL, Log};
@@ -40,6 +46,8 @@ struct Known {
     awaited: watch::Sender<Instant>,
     /// True while the age is above the bound, as far as the part that asks the log has noticed.
     is_stale: watch::Sender<bool>,
+    /// The end of the log that it told last.
+    end: AtomicU64,
 }
 
 impl Known {
@@ -58,7 +66,8 @@ impl Freshness {
     pub(crate) fn of_several() -> Self {
         let now = Instant::now();
         let (confirmed, awaited) = (watch::Sender::new(now), watch::Sender::new(now));
-        Self(Some(Arc::new(Known { confirmed, awaited, is_stale: watch::Sender::new(false) })))
+        let (is_stale, end) = (watch::Sender::new(false), AtomicU64::new(0));
+        Self(Some(Arc::new(Known { confirmed, awaited, is_stale, end })))
     }
 
     /// Returns true if what this controller shows may be older than the bound.
@@ -67,7 +76,13 @@ impl Freshness {
         self.age().is_some_and(|age| age > MAX_AGE)
     }
 
-    fn age(&self) -> Option<Duration> {
+    /// Returns the end of the log, as it was told last; none of a controller without a log.
+    pub(super) fn end(&self) -> Option<Revision> {
+        self.0.as_ref().map(|known| Revision(known.end.load(Ordering::Relaxed)))
+    }
+
+    /// Returns the time for which this controller may not have applied what the log has; none without a log.
+    pub(super) fn age(&self) -> Option<Duration> {
         self.0.as_ref().map(|known| known.confirmed.borrow().elapsed())
     }
 
@@ -116,7 +131,10 @@ impl Freshness {
             if waiting.is_none() {
                 let asked = Instant::now();
                 match timeout(ASK_EVERY, log.end()).await {
-                    Ok(Ok(end)) => waiting = Some((asked, end)),
+                    Ok(Ok(end)) => {
+                        known.end.store(end.0, Ordering::Relaxed);
+                        waiting = Some((asked, end));
+                    }
                     Ok(Err(error)) => tracing::debug!(%error, "the log does not tell its end"),
                     Err(_) => tracing::debug!("the log does not tell its end in time"),
                 }

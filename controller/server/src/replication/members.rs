@@ -1,11 +1,14 @@
 //! The controllers of one log, as this controller knows them.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 
 use parking_lot::Mutex;
 use periapt_host_api::{
     LEVEL, Level, Refusal, Revision,
-    command::{MemberInfo, MemberRole},
+    command::{LogUse, MemberInfo, MemberRole},
     excerpt,
     program::{ProgramTarget, RunningProgram},
 };
@@ -14,10 +17,11 @@ use periapt_program::Programs;
 use tokio::sync::watch;
 
 use super::{
-    Freshness, Role, RoleReceiver,
+    Freshness, RecentEntries, Role, RoleReceiver,
     rollout::{Step, next_step},
 };
 use crate::{
+    metrics::metrics,
     presence::{MemberReport, Presence, PresenceReport},
     published::Subscription,
 };
@@ -42,6 +46,21 @@ pub(crate) struct Members {
     programs: Option<Programs>,
     /// The number of the target that the leading controller told this one to take.
     ordered: Arc<Mutex<Option<u64>>>,
+    /// The newest entries of the log.
+    recent: RecentEntries,
+    /// The size of the log that the leading controller told a following one.
+    told_log: Arc<Mutex<Option<LogUse>>>,
+    /// True while this controller takes the state of the one that leads.
+    takes_state: Arc<AtomicBool>,
+}
+
+/// The time in which this controller takes the state of the one that leads.
+pub(super) struct TakingState(Arc<AtomicBool>);
+
+impl Drop for TakingState {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
 }
 
 impl Members {
@@ -52,9 +71,24 @@ impl Members {
         presence: Presence,
         state: Subscription,
         programs: Option<Programs>,
+        recent: RecentEntries,
     ) -> Self {
         let (told, urls, ordered) = (Arc::default(), Arc::default(), Arc::default());
-        Self { own, freshness, role, presence, state, told, urls, programs, ordered }
+        let (told_log, takes_state) = (Arc::default(), Arc::default());
+        Self {
+            own,
+            freshness,
+            role,
+            presence,
+            state,
+            told,
+            urls,
+            programs,
+            ordered,
+            recent,
+            told_log,
+            takes_state,
+        }
     }
 
     /// Takes the report of a following controller.
@@ -76,6 +110,53 @@ impl Members {
         told.truncate(MAX_MEMBERS);
         *self.told.lock() = told;
         self.show_urls();
+    }
+
+    /// Takes the size of the log that the leading controller knows.
+    pub(super) fn take_log(&self, told: Option<LogUse>) {
+        *self.told_log.lock() = told;
+    }
+
+    /// Returns the entries that the log has; none if this controller is alone, or does not know.
+    pub(crate) fn log(&self) -> Option<LogUse> {
+        self.own.as_ref()?;
+        let leads = self.role.borrow().leads_in().is_some();
+        if leads { Some(self.recent.usage()) } else { *self.told_log.lock() }
+    }
+
+    /// Sets the gauges of this controller's part among several.
+    pub(crate) fn measure(&self) {
+        let metrics = metrics();
+        let (leads, term) = match &*self.role.borrow() {
+            Role::Leading(term) => (1, Some(term.0)),
+            Role::Following(leader) => (0, leader.as_ref().map(|leader| leader.term.0)),
+        };
+        metrics.leads.set(&[], leads);
+        if let Some(term) = term {
+            metrics.term.set(&[], term);
+        }
+        let applied = self.state.current().revision();
+        metrics.revision.set(&[], applied.0);
+        metrics.behind.set(&[], self.freshness.end().map_or(0, |end| end.0.saturating_sub(applied.0)));
+        let age = self.freshness.age().unwrap_or_default().as_millis();
+        metrics.age.set(&[], u64::try_from(age).unwrap_or(u64::MAX));
+        // Of the controllers of a log, the one that leads counts its entries.
+        let log = if leads == 1 { self.log() } else { None };
+        let LogUse { entries, bytes, bound } = log.unwrap_or(LogUse { entries: 0, bytes: 0, bound: 0 });
+        metrics.log_entries.set(&[], entries);
+        metrics.log_bytes.set(&[], bytes);
+        metrics.log_bound.set(&[], bound);
+    }
+
+    /// Returns the names of the other controllers that need entries which the log does not have any more.
+    pub(super) fn cut_off(&self) -> Vec<String> {
+        self.list().into_iter().filter(|member| member.cut_off).map(|member| member.name).collect()
+    }
+
+    /// Shows that this controller takes the state of the one that leads, until the guard is dropped.
+    pub(super) fn taking_state(&self) -> TakingState {
+        self.takes_state.store(true, Ordering::Relaxed);
+        TakingState(Arc::clone(&self.takes_state))
     }
 
     /// Returns the URLs of all known controllers, and each change of them; none if this one knows no other.
@@ -111,8 +192,9 @@ impl Members {
         list.extend(away);
         list.retain(|member| member.name != *name && !current.root.is_removed_member(&member.name));
         let stale = self.freshness.is_stale();
+        let cut_off = self.takes_state.load(Ordering::Relaxed);
         let (name, url, program) = (name.clone(), url.clone(), self.running());
-        list.push(MemberInfo { name, url, role, revision, level: LEVEL, stale, program });
+        list.push(MemberInfo { name, url, role, revision, level: LEVEL, stale, cut_off, program });
         list.sort_by(|left, right| left.name.cmp(&right.name));
         list
     }
@@ -209,6 +291,10 @@ impl Members {
         let silent = silent.into_iter().map(|member| MemberInfo { role: MemberRole::Follower, ..member });
         known.extend(silent);
         known.truncate(MAX_MEMBERS);
+        for member in &mut known {
+            // Of one that has never reported nothing is known.
+            member.cut_off = member.revision > Revision(0) && self.recent.has_lost(member.revision);
+        }
         told.clone_from(&known);
         known
     }
@@ -222,6 +308,7 @@ impl Members {
             revision: Revision(report.applied),
             level: report.level,
             stale: report.stale,
+            cut_off: false,
             program: report.program,
         };
         reports.map(member).collect()
@@ -237,6 +324,7 @@ fn away((name, member): (&str, &ControllerMember)) -> MemberInfo {
         revision: Revision(0),
         level: member.level,
         stale: false,
+        cut_off: false,
         program: None,
     }
 }

@@ -7,7 +7,10 @@ use futures_util::{
     StreamExt as _,
     stream::{self, BoxStream},
 };
-use periapt_host_api::{AgentName, LEVEL, Timestamp, command::MemberInfo};
+use periapt_host_api::{
+    AgentName, LEVEL, Timestamp,
+    command::{LogUse, MemberInfo},
+};
 use periapt_log::LogLeader;
 use periapt_model::{Changes, Presence as AgentPresence, Root, VolatileChange};
 use serde::{Deserialize, Serialize};
@@ -37,6 +40,9 @@ pub(crate) struct KnownPresence {
     /// The number of the program's target that the reporting controller is to take now.
     #[serde(default)]
     pub(crate) replace: Option<u64>,
+    /// The entries that the log has; none from controllers of earlier versions.
+    #[serde(default)]
+    pub(crate) log: Option<LogUse>,
 }
 
 /// The connection of one agent.
@@ -60,7 +66,7 @@ impl KnownPresence {
             Some(KnownAgent { agent: agent.name.clone(), connected, last_seen, quiet_ms })
         });
         let (list, now, replace) = (members.list(), Some(clock.now()), members.order_for(member));
-        Self { agents: known.collect(), members: list, now, replace }
+        Self { agents: known.collect(), members: list, now, replace, log: members.log() }
     }
 
     /// Returns the changes that bring a following controller's state up to date; none if there are none.

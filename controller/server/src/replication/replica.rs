@@ -23,6 +23,7 @@ use super::{
     trimming::Trimming,
 };
 use crate::{
+    metrics::metrics,
     published::{Published, Subscription, Weight},
     service::RunError,
     writer::{self, Commands, Job, Journal, LogJournal, Queue, QueueKey, WriteError, Writer},
@@ -268,6 +269,7 @@ impl Replica {
             }
         }
         self.members.take(std::mem::take(&mut known.members));
+        self.members.take_log(known.log);
         self.members.take_order(known.replace);
         let before = self.writer.publisher.current();
         if let Some(changes) = known.changes(&before.root, self.writer.clock.monotonic_ms()) {
@@ -330,6 +332,7 @@ impl Replica {
         }
         self.writer.journal = Journal::Log(journal);
         tracing::info!(%term, "this controller leads");
+        metrics().takeovers.inc(&[]);
         self.role.send_replace(Role::Leading(term));
         self.passed_on.finish(Arc::clone(&self.writer.queue));
 
@@ -400,10 +403,14 @@ impl Replica {
     /// Waits a while after a failure, and opens the store again if it failed.
     async fn recover(&mut self, failure: ReplicaError, backoff: &mut Backoff, stop: &CancellationToken) {
         let failure = match failure {
-            ReplicaError::Log(LogError::Trimmed(_)) => match self.take_snapshot().await {
-                Ok(()) => return,
-                Err(failure) => failure,
-            },
+            ReplicaError::Log(LogError::Trimmed(_)) => {
+                let taken = self.take_snapshot().await;
+                metrics().snapshots.inc(&[if taken.is_ok() { "taken" } else { "failed" }]);
+                match taken {
+                    Ok(()) => return,
+                    Err(failure) => failure,
+                }
+            }
             failure => failure,
         };
         tracing::error!(error = %failure, "this controller neither leads nor follows for a moment");
@@ -441,6 +448,7 @@ impl Replica {
             tokio::time::timeout(LEADER_WITHIN, leader).await.map_err(|_| ReplicaError::NoSource)??;
         let url = leader.announcement.url;
         tracing::warn!(after = %self.head.position, %url, "the log has no entries from here on: taking the state of the controller that leads");
+        let _taking = self.members.taking_state();
         let client = self.links.to(&url).map_err(SnapshotFailure::from)?;
         let store = self.writer.store.get().ok_or(ReplicaError::Ended)?;
         let (head, state) = snapshot::take(&client, &*store, &self.head).await?;

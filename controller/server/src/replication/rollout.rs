@@ -70,6 +70,7 @@ mod tests {
             url: format!("https://{name}:1"),
             role: if name == "one" { MemberRole::Leader } else { MemberRole::Follower },
             stale: false,
+            cut_off: false,
             revision: Revision(7),
             level: LEVEL,
             program: Some(RunningProgram {

@@ -1,11 +1,11 @@
 //! The trimming of the log by the controller that leads, and the positions that make it safe.
 //!
 //! An entry may go when its effect is durable on the disk of the leading controller and of one other, and when no
-//! controller that reports still needs it. A window of the newest entries stays, so that a controller that was away for a
-//! short while needs no snapshot.
+//! controller that reports still needs it. A window of the newest entries stays, so that a controller that was away for
+//! a short while needs no snapshot. An entry that does not fit into the bound of the log goes when it is durable on the
+//! disk of the leading controller.
 
 use std::{
-    collections::VecDeque,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -13,13 +13,14 @@ use std::{
     time::Duration,
 };
 
-use parking_lot::Mutex;
-use periapt_host_api::Revision;
-use periapt_log::{Log, LogError, MemberProgress, Term, trimmable};
+use periapt_host_api::{Revision, command::LogUse};
+use periapt_log::{Log, LogError, MemberProgress, Term, TrimReason, Trimmable, trimmable};
 use tokio_util::sync::CancellationToken;
 
-use super::Members;
-use crate::{clock::Clock, presence::Presence, published::Subscription, store_slot::StoreSlot};
+use super::{Members, recent::RecentEntries};
+use crate::{
+    clock::Clock, metrics::metrics, presence::Presence, published::Subscription, store_slot::StoreSlot,
+};
 
 /// The interval of syncs of the store. The log still has what a crash of the machine takes from it.
 const SYNC_EVERY: Duration = Duration::from_secs(5);
@@ -27,48 +28,8 @@ const SYNC_EVERY: Duration = Duration::from_secs(5);
 /// The interval of trimmings.
 const TRIM_EVERY: Duration = Duration::from_secs(10);
 
-/// The bytes of the newest entries that stay in the log. etcd has room for 2 GiB unless its operator gives it more.
-pub const KEPT_LOG_BYTES: usize = 64 << 20;
-
-/// The newest entries of the log, as far as this controller has seen them. Cloning is cheap.
-#[derive(Clone)]
-pub(crate) struct RecentEntries {
-    kept_bytes: usize,
-    entries: Arc<Mutex<Entries>>,
-}
-
-#[derive(Default)]
-struct Entries {
-    sizes: VecDeque<(Revision, usize)>,
-    bytes: usize,
-}
-
-impl RecentEntries {
-    /// Keeps at least so many bytes.
-    pub(crate) fn new(kept_bytes: usize) -> Self {
-        Self { kept_bytes, entries: Arc::default() }
-    }
-
-    /// Notes an entry.
-    pub(crate) fn note(&self, position: Revision, bytes: usize) {
-        let mut entries = self.entries.lock();
-        entries.sizes.push_back((position, bytes));
-        entries.bytes += bytes;
-        while let Some((_, oldest)) = entries.sizes.front().copied()
-            && entries.sizes.len() > 1
-            && entries.bytes - oldest >= self.kept_bytes
-        {
-            entries.sizes.pop_front();
-            entries.bytes -= oldest;
-        }
-    }
-
-    /// Returns the last position before those that stay.
-    fn before(&self) -> Revision {
-        let oldest = self.entries.lock().sizes.front().map_or(0, |(position, _)| position.0);
-        Revision(oldest.saturating_sub(1))
-    }
-}
+/// The bytes of older entries that a controller reads at a time to know their sizes.
+const READ_BYTES: usize = 4 << 20;
 
 /// The last position whose effect is durable on this controller's disk. Cloning is cheap.
 #[derive(Clone, Default)]
@@ -120,14 +81,28 @@ pub(super) struct Trimming {
 impl Trimming {
     /// Trims at intervals, for ever.
     pub(super) async fn run(self) {
-        let mut trimmed = Revision(0);
+        let (mut trimmed, mut is_measured) = (Revision(0), false);
+        let mut warnings = Warnings::default();
         loop {
             self.clock.sleep(TRIM_EVERY).await;
-            let Some(through) = self.through().filter(|through| *through > trimmed) else { continue };
-            match self.log.trim(self.term, through).await {
+            if !is_measured {
+                match self.measure().await {
+                    Ok(()) => is_measured = true,
+                    Err(error) => {
+                        tracing::warn!(%error, "the size of the log is not known");
+                        continue;
+                    }
+                }
+            }
+            warnings.of_size(self.recent.usage());
+            let Some(part) = self.trimmable().filter(|part| part.through > trimmed) else { continue };
+            match self.log.trim(self.term, part.through).await {
                 Ok(()) => {
-                    tracing::debug!(%through, "the log was trimmed");
-                    trimmed = through;
+                    trimmed = part.through;
+                    tracing::debug!(through = %trimmed, reason = part.reason.name(), "the log was trimmed");
+                    metrics().log_trims.inc(&[part.reason.name()]);
+                    self.recent.note_trimmed(trimmed);
+                    warnings.of_trimming(part.reason, || self.members.cut_off());
                 }
                 // The leadership ends by itself.
                 Err(LogError::Deposed(_)) => {}
@@ -136,8 +111,30 @@ impl Trimming {
         }
     }
 
-    /// Returns the last position that the log need not have any more.
-    fn through(&self) -> Option<Revision> {
+    /// Reads the sizes of the entries that the log had before this controller followed it, as far as they matter.
+    async fn measure(&self) -> Result<(), LogError> {
+        match self.log.read(Revision(0), 1).await {
+            Ok(_) => {}
+            Err(LogError::Trimmed(through)) => self.recent.note_trimmed(through),
+            Err(error) => return Err(error),
+        }
+        let Some(mut older) = self.recent.unknown() else { return Ok(()) };
+        while !older.is_complete() {
+            let entries = self.log.read(older.after, READ_BYTES).await?;
+            if entries.is_empty() {
+                break;
+            }
+            let until = older.until;
+            for entry in entries.iter().take_while(|entry| entry.position < until) {
+                older.note(entry.position, entry.bytes.len());
+            }
+        }
+        self.recent.precede(older);
+        Ok(())
+    }
+
+    /// Returns the part of the log that may be trimmed now.
+    fn trimmable(&self) -> Option<Trimmable> {
         let reports = self.presence.members();
         let reports: Vec<_> = reports
             .values()
@@ -146,30 +143,49 @@ impl Trimming {
                 durable: Revision(report.durable),
             })
             .collect();
-        let through = trimmable(self.durable.get(), self.members.others().len(), &reports)?;
-        Some(through.min(self.recent.before()))
+        trimmable(self.durable.get(), self.members.others().len(), &reports, self.recent.window())
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// What the controller's log was told about the size of the replicated one. Each is told once.
+#[derive(Default)]
+struct Warnings {
+    is_large: bool,
+    /// The controllers that were cut off, while entries are trimmed that do not fit into the bound.
+    cut_off: Option<Vec<String>>,
+}
 
-    #[test]
-    fn the_newest_entries_stay_up_to_their_bytes() {
-        let recent = RecentEntries::new(100);
-        assert_eq!(recent.before(), Revision(0));
-        for position in 5..=7 {
-            recent.note(Revision(position), 40);
+impl Warnings {
+    fn of_size(&mut self, usage: LogUse) {
+        let was_large = std::mem::replace(&mut self.is_large, usage.is_large());
+        let LogUse { entries, bytes, bound } = usage;
+        match (was_large, self.is_large) {
+            (false, true) => tracing::warn!(
+                entries,
+                bytes,
+                bound,
+                "the log is larger than half of its bound: a controller that is away or does not keep up needs its \
+                 entries. Those beyond the bound are trimmed"
+            ),
+            (true, false) => tracing::info!(entries, bytes, bound, "the log is small again"),
+            _ => {}
         }
-        assert_eq!(recent.before(), Revision(4), "two would be less than the window");
-        recent.note(Revision(8), 40);
-        assert_eq!(recent.before(), Revision(5));
-        recent.note(Revision(9), 1_000);
-        assert_eq!(recent.before(), Revision(8));
-        let none = RecentEntries::new(0);
-        none.note(Revision(3), 10);
-        none.note(Revision(4), 10);
-        assert_eq!(none.before(), Revision(3));
+    }
+
+    fn of_trimming(&mut self, reason: TrimReason, cut_off: impl FnOnce() -> Vec<String>) {
+        match reason {
+            TrimReason::Unneeded => self.cut_off = None,
+            TrimReason::Bound => {
+                let cut_off = cut_off();
+                if self.cut_off.as_ref() != Some(&cut_off) {
+                    tracing::warn!(
+                        ?cut_off,
+                        "the log had no room for all its entries: what was trimmed may be durable on this controller's \
+                         disk alone. The controllers that are named take this one's state when they come back"
+                    );
+                    self.cut_off = Some(cut_off);
+                }
+            }
+        }
     }
 }

@@ -15,7 +15,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    KEPT_LOG_BYTES, Listen, OpenStore, Options, ReplicationOptions, SealKey, Service, SystemClock,
+    Listen, LogBounds, OpenStore, Options, ReplicationOptions, SealKey, Service, SystemClock,
     SystemRandomSource, supervision::Worker,
 };
 
@@ -49,7 +49,7 @@ async fn built(blobs: &TempDir) -> (Service, Client) {
             member: "one".into(),
             blobs: None,
             place: LogPlace { url: "memory:".into(), authority: None, identity: None },
-            kept_bytes: KEPT_LOG_BYTES,
+            bounds: LogBounds::default(),
         }),
         oidc: None,
         programs: None,

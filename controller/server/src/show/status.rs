@@ -52,6 +52,7 @@ impl StatusSource {
             level: controller.level,
             blobs: self.blobs.as_deref().map(str::to_owned),
             members: Vec::new(),
+            log: None,
             failing_workers: self.workers.failing(),
             program: None,
             target: None,

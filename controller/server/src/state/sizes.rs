@@ -38,7 +38,6 @@ impl Sizes {
     }
 
     async fn measure_store(&self) {
-        metrics().revision.set(&[], self.durable.current().revision().0);
         // While the store is opened again the last size stays.
         let Ok(store) = self.durable.records() else { return };
         match store.size().await {

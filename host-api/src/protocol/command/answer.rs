@@ -187,6 +187,10 @@ pub struct ControllerInfo {
     /// The controllers that share the log; none for a controller that is alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<MemberInfo>,
+    /// The entries that the log of several controllers has; none for a controller that is alone, or whose leader is not
+    /// known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<LogUse>,
     /// The controller's own workers that failed a short while ago, and are started again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failing_workers: Vec<FailingWorker>,
@@ -212,6 +216,25 @@ pub struct FailingWorker {
     pub message: String,
 }
 
+/// The entries that the log of several controllers has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct LogUse {
+    /// Their number.
+    pub entries: u64,
+    /// Their size in bytes.
+    pub bytes: u64,
+    /// The most bytes that the log has. Entries beyond it are trimmed even if a controller still needs them.
+    pub bound: u64,
+}
+
+impl LogUse {
+    /// Returns true if the log is larger than half of its bound: a controller is away, or does not keep up.
+    pub fn is_large(&self) -> bool {
+        self.bytes > self.bound / 2
+    }
+}
+
 /// One of several controllers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -225,6 +248,10 @@ pub struct MemberInfo {
     /// True if it is not up to date with the log, and shows no state until it is.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stale: bool,
+    /// True if the log does not have the entries any more that it needs next: it takes the state of the controller that
+    /// leads.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cut_off: bool,
     /// The last revision that it is known to have applied.
     pub revision: crate::Revision,
     /// The highest level that its program knows.

@@ -1,8 +1,7 @@
 //! The laws of the model (`docs/design/replication.md`), and examples of what it reaches.
 
-use stateright::Property;
-
 use periapt_host_api::Revision;
+use stateright::Property;
 
 use super::state::{Request, State, Trimming, Writers};
 
@@ -12,7 +11,8 @@ pub(super) const H2: &str = "H2";
 pub(super) const H3: &str = "H3";
 /// Each acknowledged request is in the log once, and nothing is there twice.
 pub(super) const H4: &str = "H4";
-/// Each trimmed entry is on the disk of a controller, and on those of two unless it did not fit into the bound of the log.
+/// Each trimmed entry is on the disk of a controller, and on those of two unless it did not fit into the bound of the
+/// log.
 pub(super) const H8: &str = "H8";
 
 /// Returns all laws and examples.
