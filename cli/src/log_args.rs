@@ -1,16 +1,19 @@
 //! The options of a controller about the log that it shares with others.
 
-use std::{ffi::OsString, path::PathBuf, sync::Arc};
+use std::{ffi::OsString, ops::RangeInclusive, path::PathBuf, sync::Arc};
 
 use clap::Args;
 use periapt_blobs::S3Options;
-use periapt_controller::{KEPT_LOG_BYTES, ReplicationOptions};
+use periapt_controller::{LogBounds, ReplicationOptions};
 use periapt_host_api::{Revision, StoreId, member::LogPlace};
 use periapt_log_etcd::{EtcdLog, EtcdOptions, EtcdTls, EtcdUrl, EtcdUrlError, OpenError};
 use periapt_transport::{Readers, read_file};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Explain as _, Failure, Result, with_source};
+
+/// The MiB to which an operator may bound the log. More than half of it stays free of the entries that are always kept.
+pub(crate) const BOUND: RangeInclusive<i64> = 256..=1_048_576;
 
 /// The options. The client's file keeps them, so that the controller is started again with them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args, Serialize, Deserialize)]
@@ -37,6 +40,11 @@ pub(crate) struct LogArgs {
     #[arg(long, value_name = "NAME", value_parser = member, requires = "log")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     member: Option<String>,
+    /// The most MiB of entries that the log has, by default 512: older ones are trimmed even if a controller that is away
+    /// still needs them, and it takes the state of the one that leads
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(BOUND), requires = "log")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    log_bound: Option<u32>,
 }
 
 fn url(text: &str) -> Result<String, EtcdUrlError> {
@@ -59,7 +67,7 @@ impl LogArgs {
         ca: Option<PathBuf>,
         cert: Option<PathBuf>,
         key: Option<PathBuf>,
-        member: &str,
+        (member, log_bound): (&str, Option<u32>),
     ) -> Self {
         Self {
             log: Some(log.to_owned()),
@@ -67,6 +75,7 @@ impl LogArgs {
             log_cert: cert,
             log_key: key,
             member: Some(member.to_owned()),
+            log_bound,
         }
     }
 
@@ -102,6 +111,7 @@ impl LogArgs {
             ("--log-cert", path(&self.log_cert)),
             ("--log-key", path(&self.log_key)),
             ("--member", text(&self.member)),
+            ("--log-bound", self.log_bound.map(|bound| bound.to_string().into())),
         ];
         let words = all.into_iter().filter_map(|(name, value)| Some([OsString::from(name), value?]));
         words.flatten().collect()
@@ -128,7 +138,10 @@ impl LogArgs {
         };
         let place = LogPlace { url: options.url.to_string(), authority, identity };
         let log = Arc::new(log);
-        Ok(Some(ReplicationOptions { log, member: name, place, blobs, kept_bytes: KEPT_LOG_BYTES }))
+        let usual = LogBounds::default();
+        let most = self.log_bound.map_or(usual.most, |mebibytes| u64::from(mebibytes) << 20);
+        let bounds = LogBounds { most, ..usual };
+        Ok(Some(ReplicationOptions { log, member: name, place, blobs, bounds }))
     }
 
     /// Returns true if the log can be read, or none is named.
@@ -204,6 +217,8 @@ mod tests {
             "/key.pem",
             "--member",
             "one",
+            "--log-bound",
+            "1024",
         ];
         let given = read(&words).unwrap();
         assert_eq!(given.words(), words);
@@ -225,6 +240,9 @@ mod tests {
             &["--log-ca", "/ca.pem"],
             &["--log", "etcd://a:1", "--log-cert", "/cert.pem"],
             &["--log", "etcd://a:1", "--member", "two words"],
+            &["--log-bound", "512"],
+            &["--log", "etcd://a:1", "--log-bound", "128"],
+            &["--log", "etcd://a:1", "--log-bound", "2097152"],
             &["--log", "redis://a:1"],
         ] {
             assert!(read(bad).is_err(), "{bad:?}");

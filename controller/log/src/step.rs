@@ -59,6 +59,8 @@ pub struct UnansweredCall {
 pub enum AfterFailure {
     /// Another controller leads. The call had no effect, and never will have one.
     Deposed(Term),
+    /// Another controller leads, and the log does not tell any more which entry it had at the position of the call.
+    Unknown(Term),
     /// The log refuses the call, which had no effect.
     Refused(LogError),
     /// The outcome is unknown: the same call again.
@@ -75,6 +77,7 @@ impl UnansweredCall {
     pub fn failed(&mut self, failure: LogError) -> AfterFailure {
         match failure {
             LogError::Deposed(term) => AfterFailure::Deposed(term),
+            LogError::Trimmed(_) if self.in_doubt => AfterFailure::Unknown(self.term),
             // Only the writer of a later term appends where this one would.
             LogError::Taken(_) | LogError::Trimmed(_) => AfterFailure::Deposed(self.term),
             LogError::Unavailable(_) => {
@@ -138,9 +141,9 @@ pub struct Trimmable {
 /// Returns the part of the log that may be trimmed; none if there is none. `own` is durable on the leading controller's
 /// disk, and `known` is the number of the other controllers, whether they report or not.
 ///
-/// An entry may go when it is durable on the leading controller's disk and on that of another one, when no controller that
-/// reports still needs it, and when it is before the newest entries that are spared. An entry that does not fit into the
-/// bound may go once it is durable on the leading controller's disk: who needs it takes that controller's state.
+/// An entry may go when it is durable on the leading controller's disk and on that of another one, when no controller
+/// that reports still needs it, and when it is before the newest entries that are spared. An entry that does not fit
+/// into the bound may go once it is durable on the leading controller's disk: who needs it takes that controller's state.
 pub fn trimmable(
     own: Revision,
     known: usize,
@@ -185,6 +188,17 @@ mod tests {
         window: LogWindow,
     ) -> Option<(u64, TrimReason)> {
         trimmable(Revision(own), known, reports, window).map(|part| (part.through.0, part.reason))
+    }
+
+    #[test]
+    fn a_position_that_was_trimmed_tells_nothing_about_a_call_that_may_have_had_an_effect() {
+        let trimmed = || LogError::Trimmed(Revision(9));
+        let mut first = UnansweredCall::new(Term(3));
+        assert_eq!(first.failed(trimmed()), AfterFailure::Deposed(Term(3)));
+        let mut in_doubt = UnansweredCall::new(Term(3));
+        in_doubt.failed(LogError::Unavailable("no answer".into()));
+        assert_eq!(in_doubt.failed(trimmed()), AfterFailure::Unknown(Term(3)));
+        assert_eq!(in_doubt.failed(LogError::Taken(Revision(9))), AfterFailure::Deposed(Term(3)));
     }
 
     #[test]

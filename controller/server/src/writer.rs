@@ -247,7 +247,9 @@ fn unavailable(failure: &WriteError) -> Refusal {
         failure if failure.is_without_effect() => {
             (ErrorCode::StorageUnavailable, "the request had no effect, try again")
         }
-        WriteError::InDoubt => (ErrorCode::OutcomeUnknown, "check whether the request had an effect"),
+        WriteError::InDoubt | WriteError::Overtaken(_) => {
+            (ErrorCode::OutcomeUnknown, "check whether the request had an effect")
+        }
         _ => (ErrorCode::OutcomeUnknown, "it is being opened again, check whether the request had an effect"),
     };
     Refusal::new(code, format!("{failure}; {advice}"))

@@ -19,7 +19,7 @@ use crate::{
     error::{Explain as _, Failure, Result, with_source},
     files::make_private,
     local::{StartOptions, listening, start_controller, trusted},
-    log_args::LogArgs,
+    log_args::{BOUND, LogArgs},
     process::{ProcessId, Started},
 };
 
@@ -50,6 +50,9 @@ pub(crate) struct Join {
     /// A name or an address by which other machines reach it, for its URL and its certificate; may be repeated
     #[arg(long = "public-name", value_name = "NAME")]
     public_names: Vec<PublicName>,
+    /// The most MiB of entries that the log has while this controller leads, by default 512
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(BOUND))]
+    log_bound: Option<u32>,
 }
 
 impl Join {
@@ -89,7 +92,7 @@ impl Join {
         };
         let keys = Client::new(options)?.join_member(&join).await?;
         let directory = starting.directory().clone();
-        let log = write_keys(&directory, &self.member, &keys)?;
+        let log = write_keys(&directory, (&self.member, self.log_bound), &keys)?;
         let blobs = keys.blobs.as_ref().map(|place| BlobsArgs::of(place, directory.path())).transpose()?;
         if let Some(blobs) = &blobs {
             // One that this machine does not reach is refused before the controller starts.
@@ -139,7 +142,7 @@ impl Join {
 }
 
 /// Writes the keys into the new controller's directory, and returns the options of its log.
-fn write_keys(directory: &ControllerDir, member: &str, keys: &MemberKeys) -> Result<LogArgs> {
+fn write_keys(directory: &ControllerDir, member: (&str, Option<u32>), keys: &MemberKeys) -> Result<LogArgs> {
     let own = directory.controller();
     make_private(&own)?;
     let write = |name: &str, content: &str, readers| {

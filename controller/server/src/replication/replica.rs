@@ -327,7 +327,7 @@ impl Replica {
         };
         match self.begin(&journal).await {
             // Another controller took the lead while this one caught up.
-            Err(ReplicaError::Write(WriteError::Deposed(_))) => return Ok(()),
+            Err(ReplicaError::Write(WriteError::Deposed(_) | WriteError::Overtaken(_))) => return Ok(()),
             begun => begun?,
         }
         self.writer.journal = Journal::Log(journal);
@@ -377,8 +377,8 @@ impl Replica {
         self.role.send_replace(Role::Following(None));
         drop(leadership);
         match ended {
-            // What was not written was refused, and has no effect.
-            Ok(()) | Err(WriteError::Deposed(_)) => Ok(()),
+            // What was not written was refused, and has no effect, or its callers were told that nobody knows.
+            Ok(()) | Err(WriteError::Deposed(_) | WriteError::Overtaken(_)) => Ok(()),
             Err(failure) => Err(failure.into()),
         }
     }

@@ -86,7 +86,7 @@ impl Trimming {
         loop {
             self.clock.sleep(TRIM_EVERY).await;
             if !is_measured {
-                match self.measure().await {
+                match measure(&*self.log, &self.recent).await {
                     Ok(()) => is_measured = true,
                     Err(error) => {
                         tracing::warn!(%error, "the size of the log is not known");
@@ -111,28 +111,6 @@ impl Trimming {
         }
     }
 
-    /// Reads the sizes of the entries that the log had before this controller followed it, as far as they matter.
-    async fn measure(&self) -> Result<(), LogError> {
-        match self.log.read(Revision(0), 1).await {
-            Ok(_) => {}
-            Err(LogError::Trimmed(through)) => self.recent.note_trimmed(through),
-            Err(error) => return Err(error),
-        }
-        let Some(mut older) = self.recent.unknown() else { return Ok(()) };
-        while !older.is_complete() {
-            let entries = self.log.read(older.after, READ_BYTES).await?;
-            if entries.is_empty() {
-                break;
-            }
-            let until = older.until;
-            for entry in entries.iter().take_while(|entry| entry.position < until) {
-                older.note(entry.position, entry.bytes.len());
-            }
-        }
-        self.recent.precede(older);
-        Ok(())
-    }
-
     /// Returns the part of the log that may be trimmed now.
     fn trimmable(&self) -> Option<Trimmable> {
         let reports = self.presence.members();
@@ -145,6 +123,28 @@ impl Trimming {
             .collect();
         trimmable(self.durable.get(), self.members.others().len(), &reports, self.recent.window())
     }
+}
+
+/// Reads the sizes of the entries that the log had before this controller followed it, as far as they matter.
+async fn measure(log: &dyn Log, recent: &RecentEntries) -> Result<(), LogError> {
+    match log.read(Revision(0), 1).await {
+        Ok(_) => {}
+        Err(LogError::Trimmed(through)) => recent.note_trimmed(through),
+        Err(error) => return Err(error),
+    }
+    let Some(mut older) = recent.unknown() else { return Ok(()) };
+    while !older.is_complete() {
+        let entries = log.read(older.after, READ_BYTES).await?;
+        if entries.is_empty() {
+            break;
+        }
+        let until = older.until;
+        for entry in entries.iter().take_while(|entry| entry.position < until) {
+            older.note(entry.position, entry.bytes.len());
+        }
+    }
+    recent.precede(older);
+    Ok(())
 }
 
 /// What the controller's log was told about the size of the replicated one. Each is told once.
@@ -187,5 +187,36 @@ impl Warnings {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use periapt_host_api::StoreId;
+    use periapt_log::{Announcement, MemoryLog};
+
+    use super::*;
+    use crate::replication::LogBounds;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_controller_that_starts_anew_counts_what_the_log_had_before() {
+        let log = MemoryLog::new(StoreId(uuid::Uuid::from_u128(1))).member();
+        let leadership = log.acquire(Announcement::default()).await.unwrap();
+        // Two reads are needed for the older ones.
+        let entry = Bytes::from(vec![7; READ_BYTES / 3]);
+        for position in 1..=9 {
+            log.append(leadership.term(), Revision(position), entry.clone()).await.unwrap();
+        }
+        log.trim(leadership.term(), Revision(2)).await.unwrap();
+        let size = entry.len() as u64;
+        let recent = RecentEntries::new(LogBounds { kept: 0, most: 5 * size });
+        recent.note(Revision(9), entry.len());
+        measure(&log, &recent).await.unwrap();
+        assert_eq!(recent.usage(), LogUse { entries: 7, bytes: 7 * size, bound: 5 * size });
+        assert_eq!(recent.window().bound, Revision(4));
+        log.trim(leadership.term(), Revision(4)).await.unwrap();
+        measure(&log, &recent).await.unwrap();
+        assert_eq!(recent.usage().entries, 5, "what was trimmed meanwhile is counted no more");
     }
 }

@@ -43,6 +43,9 @@ pub(crate) enum WriteError {
     /// Another controller leads. The batch had no effect, and never will have one.
     #[error("another controller leads since term {0}")]
     Deposed(Term),
+    /// Another controller leads, and the log does not tell any more whether it had the batch.
+    #[error("another controller leads since term {0}, and it is not known whether the log had the batch")]
+    Overtaken(Term),
     /// The controller stops before the log has answered.
     #[error("the log did not answer before the controller stopped")]
     InDoubt,
@@ -140,6 +143,7 @@ impl LogJournal {
             let Err(failure) = call().await else { return Ok(()) };
             match unanswered.failed(failure) {
                 AfterFailure::Deposed(term) => return Err(WriteError::Deposed(term)),
+                AfterFailure::Unknown(term) => return Err(WriteError::Overtaken(term)),
                 AfterFailure::Refused(failure) => return Err(WriteError::Refused(failure.to_string())),
                 AfterFailure::Repeat(LogError::Refused(reason)) => {
                     tracing::error!(%reason, "the log refuses what it may have accepted before");

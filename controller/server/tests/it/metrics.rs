@@ -1,11 +1,14 @@
 //! `GET /metrics` of a controller that works.
 
-use periapt_controller::metrics::TABLE;
+use std::time::Duration;
+
+use periapt_controller::{LogBounds, metrics::TABLE};
 use periapt_telemetry::metrics::Kind;
 
 use crate::{
-    fixture::{Fault, Fixture, in_directory, next, run},
+    fixture::{Fault, Fixture, TIMEOUT, in_directory, next, run},
     raw,
+    set::{Member, Set},
 };
 
 /// Returns the value of a series as it is exposed.
@@ -102,6 +105,78 @@ async fn sizes_and_syncs_of_a_store_on_the_disk_are_measured() {
     assert_eq!(value(&text, "periapt_controller_blobs{kind=\"resource\"}"), 0.0);
     handle.shutdown();
     running.await.unwrap().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn roles_ages_and_the_log_of_several_controllers_are_measured() {
+    let most = 4 << 10;
+    let set = Set::bounded(LogBounds { kept: 0, most });
+    let (one, two) = (set.start("one").await, set.start("two").await);
+    one.leads("one").await;
+    let scrape = async |member: &Member| {
+        let response = raw::request(member.handle.address(), "GET /metrics", &[], "").await;
+        String::from_utf8(response.body).unwrap()
+    };
+    // The other controller is cut off, takes the state of this one, and is up to date again.
+    set.settled(&[&one, &two]).await;
+    two.cut_off();
+    let needs = two.memory.load().await.unwrap().revision.0 + 1;
+    let mut number = 0;
+    let trimmed = async {
+        while set.log.entries().first().is_none_or(|entry| entry.position.0 <= needs) {
+            one.add_model(&format!("m{number}")).await.unwrap();
+            number += 1;
+            set.clock.advance(Duration::from_secs(10));
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(TIMEOUT, trimmed).await.unwrap();
+    two.reconnect();
+    tokio::time::timeout(TIMEOUT, set.settled(&[&one, &two])).await.unwrap();
+
+    // A slow machine may have changed who leads.
+    let measured = async {
+        loop {
+            let (of_one, of_two) = (scrape(&one).await, scrape(&two).await);
+            match [&of_one, &of_two].map(|text| value(text, "periapt_controller_leads") as u8) {
+                [1, 0] => return (of_one, of_two),
+                [0, 1] => return (of_two, of_one),
+                _ => tokio::time::sleep(Duration::from_millis(50)).await,
+            }
+        }
+    };
+    let (leader, follower) = tokio::time::timeout(TIMEOUT, measured).await.unwrap();
+    assert!(value(&leader, "periapt_controller_log_trims_total{reason=\"bound\"}") >= 1.0);
+    assert!(value(&leader, "periapt_controller_term") >= 1.0);
+    assert!(value(&leader, "periapt_controller_takeovers_total") >= 1.0);
+    assert!(value(&leader, "periapt_controller_snapshots_total{outcome=\"taken\"}") >= 1.0);
+    assert_eq!(value(&leader, "periapt_controller_log_bound_bytes"), 4096.0);
+    assert!(value(&leader, "periapt_controller_log_bytes") > 0.0);
+    assert!(value(&leader, "periapt_controller_log_entries") >= 1.0);
+    assert_eq!(value(&follower, "periapt_controller_log_entries"), 0.0, "the one that leads counts");
+    assert!(value(&follower, "periapt_controller_revision") >= 1.0);
+    // The age is read again each second, and rises while the log does not answer.
+    two.cut_off();
+    let aged = async {
+        while value(&scrape(&two).await, "periapt_controller_age_milliseconds") < 5_000.0 {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    tokio::time::timeout(TIMEOUT, aged).await.unwrap();
+    two.reconnect();
+    let fresh = async {
+        loop {
+            let text = scrape(&two).await;
+            let (age, behind) = ("periapt_controller_age_milliseconds", "periapt_controller_behind_entries");
+            if value(&text, age) < 5_000.0 && value(&text, behind) == 0.0 {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    tokio::time::timeout(TIMEOUT, fresh).await.unwrap();
+    one.stop().await;
+    two.stop().await;
 }
 
 #[tokio::test]

@@ -4,8 +4,11 @@
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use periapt_client::ClientError;
-use periapt_controller::{Options, ReplicationOptions, RunError};
-use periapt_host_api::{ErrorCode, ModelName, Revision, StoreId, command::ControllerCommand};
+use periapt_controller::{LogBounds, Options, ReplicationOptions, RunError};
+use periapt_host_api::{
+    ErrorCode, ModelName, Revision, StoreId,
+    command::{ControllerCommand, LogUse, MemberInfo},
+};
 use periapt_log::{Content, Entry, Log as _, LogHead};
 use periapt_store::{MemoryStore, Order, Record, Store as _};
 use serde_json::{Value, json};
@@ -194,7 +197,7 @@ async fn records(memory: &MemoryStore) -> Vec<(Vec<u8>, Vec<Record>)> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_log_is_trimmed_and_who_needs_what_it_does_not_have_takes_the_leaders_state() {
-    let set = Set::keeping(0);
+    let set = Set::bounded(LogBounds { kept: 0, ..LogBounds::default() });
     let (one, two) = (set.start("one").await, set.start("two").await);
     for name in ["a", "b", "c"] {
         two.add_model(name).await.unwrap();
@@ -232,6 +235,74 @@ async fn the_log_is_trimmed_and_who_needs_what_it_does_not_have_takes_the_leader
     for member in [one, two, three, four] {
         member.stop().await;
     }
+}
+
+/// Waits until what the leading controller tells of another one is so.
+async fn until_told(by: &Member, name: &str, is_so: impl Fn(&MemberInfo) -> bool) {
+    let told = async {
+        loop {
+            let members = by.client.controller().await.unwrap().members;
+            if members.iter().any(|member| member.name == name && is_so(member)) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(TIMEOUT, told).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_log_without_room_cuts_a_controller_off_that_is_away_and_it_comes_back_by_the_leaders_state() {
+    const MOST: u64 = 8 << 10;
+    let set = Set::bounded(LogBounds { kept: 4 << 10, most: MOST });
+    let (one, two) = (set.start("one").await, set.start("two").await);
+    one.leads("one").await;
+    one.add_model("first").await.unwrap();
+    set.settled(&[&one, &two]).await;
+    until_told(&one, "two", |member| member.revision > Revision(0)).await;
+    two.cut_off();
+    let had = two.memory.load().await.unwrap().revision;
+    until_told(&one, "two", |member| !member.cut_off).await;
+
+    // The other controller's last report counts for some seconds, and then none: neither holds the writer up.
+    let first = |set: &Set| set.log.entries().first().map(|entry| entry.position);
+    let mut added = 0;
+    let written = async {
+        while first(&set) <= Some(Revision(had.0 + 1)) {
+            one.add_model(&format!("m{added}")).await.unwrap();
+            added += 1;
+            set.clock.advance(Duration::from_secs(10));
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        while set.log_bytes() > MOST {
+            set.clock.advance(Duration::from_secs(10));
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(TIMEOUT, written).await.unwrap();
+    until_told(&one, "two", |member| member.cut_off).await;
+    let told = async {
+        loop {
+            let entries = set.log.entries().len() as u64;
+            let log = LogUse { entries, bytes: set.log_bytes(), bound: MOST };
+            if one.client.controller().await.unwrap().log == Some(log) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(TIMEOUT, told).await.unwrap();
+
+    two.reconnect();
+    let states = tokio::time::timeout(TIMEOUT, set.settled(&[&one, &two])).await.unwrap();
+    assert_eq!(states[0], states[1]);
+    assert_eq!(two.models().await, one.models().await);
+    assert_eq!(two.models().await.len(), added + 1);
+    assert_eq!(records(&two.memory).await, records(&one.memory).await);
+    until_told(&one, "two", |member| !member.cut_off && member.revision >= states[1].revision).await;
+    two.add_model("last").await.unwrap();
+    one.stop().await;
+    two.stop().await;
 }
 
 /// Removes a controller, as soon as it is listed.

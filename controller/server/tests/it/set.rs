@@ -4,7 +4,7 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use periapt_blobs::{Blobs, SharedStore};
 use periapt_client::{Client, Identity};
-use periapt_controller::{Handle, KEPT_LOG_BYTES, Options, ReplicationOptions, RunError};
+use periapt_controller::{Handle, LogBounds, Options, ReplicationOptions, RunError};
 use periapt_host_api::{
     AgentName, ModelName, Revision, StoreId,
     command::{Answer, ControllerCommand, MemberInfo, MemberRole},
@@ -28,7 +28,7 @@ pub(crate) struct Set {
     /// The object store that has the blobs.
     shared: Option<SharedStore>,
     pub(crate) clock: ManualClock,
-    kept_bytes: usize,
+    bounds: LogBounds,
 }
 
 /// One controller.
@@ -46,13 +46,13 @@ fn place() -> LogPlace {
 
 impl Set {
     pub(crate) fn new() -> Self {
-        Self::keeping(KEPT_LOG_BYTES)
+        Self::bounded(LogBounds::default())
     }
 
     /// Returns a set of controllers that keep so many bytes of entries.
-    pub(crate) fn keeping(kept_bytes: usize) -> Self {
+    pub(crate) fn bounded(bounds: LogBounds) -> Self {
         let (log, blobs) = (MemoryLog::new(LOG), Arc::new(TempDir::new().unwrap()));
-        Self { log, blobs, shared: None, clock: ManualClock::default(), kept_bytes }
+        Self { log, blobs, shared: None, clock: ManualClock::default(), bounds }
     }
 
     /// Returns a set of controllers that keep blobs in an object store.
@@ -63,7 +63,7 @@ impl Set {
     /// Returns controllers of the same log that keep blobs elsewhere.
     pub(crate) fn beside(&self, shared: Option<SharedStore>) -> Self {
         let (log, blobs, clock) = (self.log.clone(), Arc::clone(&self.blobs), self.clock.clone());
-        Self { log, blobs, shared, clock, kept_bytes: self.kept_bytes }
+        Self { log, blobs, shared, clock, bounds: self.bounds }
     }
 
     pub(crate) fn replication(&self, name: &str, access: &MemoryLogMember) -> ReplicationOptions {
@@ -72,7 +72,7 @@ impl Set {
             member: name.into(),
             place: place(),
             blobs: None,
-            kept_bytes: self.kept_bytes,
+            bounds: self.bounds,
         }
     }
 
@@ -104,6 +104,11 @@ impl Set {
         let options = periapt_client::Options::new(handle.url(), Identity::Local)
             .with_busy_retry_timeout(Duration::from_secs(30));
         Member { access, memory, client: Client::new(options).unwrap(), handle, running }
+    }
+
+    /// Returns the bytes of all entries of the log.
+    pub(crate) fn log_bytes(&self) -> u64 {
+        self.log.entries().iter().map(|entry| entry.bytes.len() as u64).sum()
     }
 
     /// Returns the number of entries of the log.

@@ -133,6 +133,8 @@ impl Writers {
                 };
                 match call.failed(failure) {
                     AfterFailure::Repeat(_) => Role::Leading(term, task),
+                    // Their clients are told that the outcome is not known.
+                    AfterFailure::Unknown(_) => Role::Following,
                     // Nothing of them happened: they are passed on.
                     AfterFailure::Deposed(_) | AfterFailure::Refused(_) => {
                         state.controllers[index].queue.extend(&answers.requests);

@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
-use periapt_controller::{Handle, KEPT_LOG_BYTES, Listen, Options, ReplicationOptions, RunError};
+use periapt_controller::{Handle, Listen, LogBounds, Options, ReplicationOptions, RunError};
 use periapt_host_api::{StoreId, member::LogPlace};
 use periapt_log::MemoryLog;
 use periapt_store::{LoadedState, MemoryStore, Store as _};
@@ -62,7 +62,7 @@ pub(super) struct World {
     /// The names of all callers that are no controllers.
     pub(super) callers: Vec<&'static str>,
     blobs: TempDir,
-    kept_bytes: usize,
+    bounds: LogBounds,
     began: Instant,
     story: Mutex<Vec<String>>,
 }
@@ -115,8 +115,11 @@ impl World {
 
     fn of(chance: &mut Chance, callers: Vec<&'static str>, drift: Drift, takeovers: Takeovers) -> Self {
         let archive = Archive::of(MemoryLog::new(LOG));
-        // Of half of all seeds, everything that may be trimmed is.
-        let kept_bytes = if chance.one_in(2) { 0 } else { KEPT_LOG_BYTES };
+        // Of half of all seeds, everything that may be trimmed is, and few entries stay for controllers that are away.
+        let bounds = match chance.one_in(2) {
+            true => LogBounds { kept: 0, most: 4 << 10 },
+            false => LogBounds::default(),
+        };
         let host = |(number, name): (usize, &'static str)| {
             let port = 17_071 + u16::try_from(number).unwrap();
             let clock = HostClock::new(match drift {
@@ -146,7 +149,7 @@ impl World {
             hosts,
             callers,
             blobs: TempDir::new().unwrap(),
-            kept_bytes,
+            bounds,
             began: Instant::now(),
             story: Mutex::default(),
         }
@@ -183,7 +186,7 @@ impl World {
                 member: host.name.into(),
                 blobs: None,
                 place: LogPlace { url: "memory:".into(), authority: None, identity: None },
-                kept_bytes: self.kept_bytes,
+                bounds: self.bounds,
             }),
             clock: Arc::new(host.clock.clone()),
             random: Arc::new(Seeds::new(host.chance.lock().part())),
