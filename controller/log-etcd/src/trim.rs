@@ -16,8 +16,8 @@ use crate::{
 const STEP: u64 = 64;
 
 /// The least number of etcd's revisions between two compactions. Each append and each renewal is a revision or none, so
-/// a busy log compacts every few trims at the most.
-const COMPACT_AFTER: i64 = 1000;
+/// a busy log compacts at every trim. A revision has up to one MiB, which etcd keeps until then.
+const COMPACT_AFTER: i64 = 250;
 
 impl Shared {
     /// Deletes entries up to a position, in steps. A trimming that was interrupted is completed by the next one.

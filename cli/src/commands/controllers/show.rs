@@ -6,7 +6,7 @@ use clap::Args;
 use periapt_client::Client;
 use periapt_host_api::{
     JUJU_VERSION,
-    command::{ControllerInfo, FailingWorker, MemberRole, ModelSummary},
+    command::{ControllerInfo, FailingWorker, LogUse, MemberRole, ModelSummary},
     program::RunningProgram,
     user::UserDetails,
 };
@@ -82,6 +82,9 @@ struct Details {
     target_program: Option<String>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     controller_machines: BTreeMap<String, ShownMember>,
+    /// The size of the log that the controllers share.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    log: Option<ShownLog>,
     /// The controller's own workers that failed a short while ago, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     failing_workers: BTreeMap<String, ShownFailure>,
@@ -103,6 +106,30 @@ impl ShownFailure {
     }
 }
 
+/// The log that several controllers share.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct ShownLog {
+    entries: u64,
+    bytes: u64,
+    /// The most bytes that it has.
+    bound: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<String>,
+}
+
+impl ShownLog {
+    fn of(log: LogUse) -> Self {
+        let LogUse { entries, bytes, bound } = log;
+        let message = log.is_large().then(|| {
+            "more than half of the bound: a controller that is away or does not keep up needs the entries, and those \
+             beyond the bound are trimmed"
+                .to_owned()
+        });
+        Self { entries, bytes, bound, message }
+    }
+}
+
 /// One of several controllers.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -119,6 +146,9 @@ struct ShownMember {
     /// True if it is not up to date with the log, and shows no state until it is.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     stale: bool,
+    /// True if the log does not have any more what it needs next: it takes the state of the controller that leads.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    cut_off: bool,
     /// The version and the digest of its program.
     #[serde(skip_serializing_if = "Option::is_none")]
     program: Option<String>,
@@ -132,10 +162,12 @@ fn members(info: &ControllerInfo) -> BTreeMap<String, ShownMember> {
     let newest = info.members.iter().map(|member| member.revision.0).max().unwrap_or_default();
     let shown = info.members.iter().map(|member| {
         let (revision, url) = (member.revision.0, member.url.clone());
-        let (role, level, stale) = (member.role, member.level.0, member.stale);
+        let (role, level) = (member.role, member.level.0);
+        let (stale, cut_off) = (member.stale, member.cut_off);
         let (program, failed_program) = programs(member.program.as_ref());
         let behind = newest - revision;
-        let shown = ShownMember { url, role, revision, behind, level, stale, program, failed_program };
+        let shown =
+            ShownMember { url, role, revision, behind, level, stale, cut_off, program, failed_program };
         (member.name.clone(), shown)
     });
     shown.collect()
@@ -239,6 +271,7 @@ impl Verb for ShowController {
                     failed_program,
                     target_program,
                     controller_machines,
+                    log: info.log.map(ShownLog::of),
                     failing_workers: info.failing_workers.into_iter().map(ShownFailure::of).collect(),
                 },
                 models: models.collect(),
@@ -260,4 +293,16 @@ impl Verb for ShowController {
 /// Returns true for a count of 0, which Juju leaves out.
 fn is_zero(count: &u32) -> bool {
     *count == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_above_half_of_its_bound_is_shown_with_a_warning() {
+        let shown = |bytes| ShownLog::of(LogUse { entries: 3, bytes, bound: 100 });
+        assert_eq!(shown(50).message, None);
+        assert!(shown(51).message.unwrap().starts_with("more than half of the bound"));
+    }
 }

@@ -61,7 +61,7 @@ async fn a_follower_goes_on_after_its_history_was_compacted() {
     let term = leadership.term();
     let mut followed = log.follow(Revision(0));
     let mut position = 0;
-    // Two compactions need two trims that lie a thousand revisions apart.
+    // Two compactions need two trims that lie some hundred revisions apart.
     for _ in 0..4 {
         for _ in 0..600 {
             position += 1;

@@ -187,8 +187,7 @@ pub struct ControllerInfo {
     /// The controllers that share the log; none for a controller that is alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<MemberInfo>,
-    /// The entries that the log of several controllers has; none for a controller that is alone, or whose leader is not
-    /// known.
+    /// The entries that the log has, as the controller that leads tells; none for a controller that is alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<LogUse>,
     /// The controller's own workers that failed a short while ago, and are started again.
@@ -248,8 +247,7 @@ pub struct MemberInfo {
     /// True if it is not up to date with the log, and shows no state until it is.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stale: bool,
-    /// True if the log does not have the entries any more that it needs next: it takes the state of the controller that
-    /// leads.
+    /// True if the log does not have any more what it needs next: it takes the state of the controller that leads.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cut_off: bool,
     /// The last revision that it is known to have applied.
