@@ -115,7 +115,7 @@ pub struct LogWindow {
 pub enum TrimReason {
     /// Nobody needs the entries.
     Unneeded,
-    /// They do not fit into the bound of the log, whoever needs them.
+    /// They do not fit into the bound of the log, even if a controller needs them.
     Bound,
 }
 
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_into_the_bound_goes_once_it_is_on_the_leaders_disk_whoever_needs_it() {
+    fn what_does_not_fit_into_the_bound_goes_once_it_is_on_the_leaders_disk_even_if_others_need_it() {
         let full = LogWindow { spared: Revision(100), bound: Revision(6) };
         let bound = |position| Some((position, TrimReason::Bound));
         assert_eq!(through(9, 2, &[], full), bound(6), "all others are away");

@@ -6,11 +6,11 @@ use parking_lot::Mutex;
 use periapt_host_api::{Revision, command::LogUse};
 use periapt_log::LogWindow;
 
-/// The bytes of the newest entries that stay in the log whoever has them, unless an operator says otherwise.
+/// The bytes of the newest entries that stay in the log even if all controllers have them.
 pub const KEPT_LOG_BYTES: u64 = 64 << 20;
 
-/// The most bytes of entries that the log has, unless an operator says otherwise. etcd has room for 2 GiB by default. The
-/// rest is for the keys and pages of the entries, and for what was trimmed and is not compacted yet.
+/// The most bytes of entries that the log has, unless an operator says otherwise. etcd has room for 2 GiB by default.
+/// The rest is for the keys and pages of the entries, and for what was trimmed and is not compacted yet.
 pub const MAX_LOG_BYTES: u64 = 512 << 20;
 
 /// The number of runs of entries that the window of the newest entries is made of.

@@ -147,7 +147,7 @@ async fn measure(log: &dyn Log, recent: &RecentEntries) -> Result<(), LogError> 
     Ok(())
 }
 
-/// What the controller's log was told about the size of the replicated one. Each is told once.
+/// The warnings about the size of the log that were given. Each is given once.
 #[derive(Default)]
 struct Warnings {
     is_large: bool,

@@ -65,7 +65,7 @@ pub(super) struct Writers {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Trimming {
     Never,
-    /// What two disks have is trimmed.
+    /// Entries are trimmed that two disks have.
     Unneeded,
     /// The log is bounded as well: so many of the newest entries fit, and the others need no second disk.
     Bounded(u64),
