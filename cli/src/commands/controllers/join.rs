@@ -92,7 +92,7 @@ impl Join {
         };
         let keys = Client::new(options)?.join_member(&join).await?;
         let directory = starting.directory().clone();
-        let log = write_keys(&directory, (&self.member, self.log_bound), &keys)?;
+        let log = write_keys(&directory, (self.member.as_str(), self.log_bound), &keys)?;
         let blobs = keys.blobs.as_ref().map(|place| BlobsArgs::of(place, directory.path())).transpose()?;
         if let Some(blobs) = &blobs {
             // One that this machine does not reach is refused before the controller starts.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use periapt_controller::{LogBounds, metrics::TABLE};
+use periapt_store::Store as _;
 use periapt_telemetry::metrics::Kind;
 
 use crate::{
