@@ -2,7 +2,7 @@
 
 use std::{fmt, io};
 
-use periapt_client::{Attempt, AttemptError, ClientError, HandshakeError};
+use periapt_client::{Attempt, AttemptError, ClientError, HandshakeError, RequestOutcome};
 use periapt_host_api::{ErrorCode, NameError, command::Answer};
 
 use crate::{output::one_line, program::spelled};
@@ -122,6 +122,12 @@ impl fmt::Display for Failure {
 const OTHER_AUTHORITY: &str = "nothing was sent to it; if its operator has made a new authority, ask the operator for its \
                                certificate";
 
+/// The advice about a request that was sent again with its id until the client gave up, and whose outcome no controller
+/// told. The request's id ends with the command that sent it.
+const OUTCOME_UNKNOWN: &str = "it was carried out whole, or not at all, and no controller has told in time which of the \
+                               two; once `periapt controllers` shows the controller as available, look whether it \
+                               happened (`periapt status`) before you run the command again: that is a new request";
+
 fn is_of_another_authority(attempt: &Attempt) -> bool {
     matches!(attempt.reason, AttemptError::NotTrusted(HandshakeError::OtherAuthority))
 }
@@ -132,6 +138,7 @@ impl From<ClientError> for Failure {
             ClientError::NoneReached(attempts) if attempts.iter().all(is_of_another_authority) => {
                 Some(OTHER_AUTHORITY)
             }
+            ClientError::Unreachable { outcome: RequestOutcome::Unknown, .. } => Some(OUTCOME_UNKNOWN),
             ClientError::Unreachable { .. } | ClientError::NoneReached(_) => Some(
                 "`periapt controllers` lists the controllers and whether they answer; one that was \
                  bootstrapped on this machine is started again by `periapt controller start`",
@@ -179,9 +186,10 @@ fn hint_of(code: ErrorCode) -> Option<&'static str> {
         ErrorCode::TooManyRequests | ErrorCode::TryAgain | ErrorCode::Migrating => {
             Some("try again in a moment")
         }
-        ErrorCode::StorageUnavailable | ErrorCode::OutcomeUnknown => Some(
-            "the controller cannot write its store, or is shutting down: `periapt status` says how it is",
-        ),
+        ErrorCode::StorageUnavailable => {
+            Some("the controller cannot write its store: `periapt status` says how it is")
+        }
+        ErrorCode::OutcomeUnknown => Some(OUTCOME_UNKNOWN),
         ErrorCode::Internal => Some(
             "this is a defect of the controller, or its host does not let it work: the message and its log say which",
         ),
@@ -240,7 +248,6 @@ pub(crate) fn with_source(error: impl std::error::Error) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use periapt_client::RequestOutcome;
     use periapt_host_api::Refusal;
 
     use super::*;
@@ -265,6 +272,29 @@ mod tests {
         let text = Failure::from(error).to_string();
         assert!(text.starts_with("controller at http://127.0.0.1:1 does not answer"), "{text}");
         assert!(text.contains("periapt controller start"), "{text}");
+    }
+
+    #[test]
+    fn a_request_of_unknown_outcome_is_told_with_what_to_look_at_first() {
+        let deposed =
+            "the controller does not lead any more; whether the request was carried out is not known";
+        let refused = ClientError::Refused(Refusal::new(ErrorCode::OutcomeUnknown, deposed));
+        let silent = ClientError::Unreachable {
+            url: "https://a:1".into(),
+            reason: "no answer in time".into(),
+            outcome: RequestOutcome::Unknown,
+        };
+        for error in [refused, silent] {
+            let message = error.to_string();
+            let text = Failure::from(error).to_string();
+            let (said, hint) = text.split_once("\nhint: ").unwrap();
+            assert_eq!(said, message);
+            assert!(hint.contains("look whether it happened (`periapt status`) before"), "{hint}");
+            assert!(!hint.contains("cannot write its store"), "{hint}");
+        }
+        let full = Refusal::new(ErrorCode::StorageUnavailable, "no space left; the request had no effect");
+        let text = Failure::from(full).to_string();
+        assert!(text.ends_with("cannot write its store: `periapt status` says how it is"), "{text}");
     }
 
     #[test]
