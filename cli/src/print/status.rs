@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use periapt_host_api::{
     UnitName,
+    command::MemberRole,
     status::{
         ApplicationStatus, FullStatus, MachineStatus, ModelStatus, RelationStatus, StatusText, UnitStatus,
     },
@@ -34,6 +35,7 @@ pub(crate) enum Section {
 pub(crate) fn render(status: &FullStatus, sections: &[Section]) -> Text {
     let mut tables = vec![
         model(status),
+        controllers(status),
         consumed(status),
         applications(status),
         units(status),
@@ -78,6 +80,29 @@ fn model(status: &FullStatus) -> Table {
     let mut table = Table::new([name, controller, cloud, version, time_heading, "Notes"]);
     let [name, controller, cloud, version, time] = cells;
     table.row([name, controller, cloud, version, time, notes.into()]);
+    table
+}
+
+/// Draws the controllers of a log, if there are several.
+fn controllers(status: &FullStatus) -> Table {
+    let mut table = Table::new(["Member", "Role", "Revision", "Behind", "Message"]).right(2).right(3);
+    for (name, member) in &status.controller.members {
+        let role = match member.role {
+            MemberRole::Leader => "leader",
+            MemberRole::Follower => "follower",
+        };
+        let message = match member.stale {
+            true => ("not up to date: it shows nothing until it is", TextStyle::Bad),
+            false => ("", TextStyle::Plain),
+        };
+        table.row([
+            name.into(),
+            role.into(),
+            member.revision.0.to_string().into(),
+            member.behind.to_string().into(),
+            message.into(),
+        ]);
+    }
     table
 }
 
@@ -377,6 +402,30 @@ mod tests {
         machine.machine_status.message = "the disk is full".into();
         let text = drawn(&status, &[]);
         assert!(text.contains("the disk is full") && !text.contains("0123456789ab"), "{text}");
+    }
+
+    #[test]
+    fn several_controllers_have_a_table_of_their_own_and_one_has_none() {
+        let mut status = fixture::settled();
+        assert!(!drawn(&status, &[]).contains("Member"));
+        let member = |role, revision, behind, stale| {
+            let revision = periapt_host_api::Revision(revision);
+            periapt_host_api::status::MemberStatus { role, revision, behind, stale }
+        };
+        status.controller.members = BTreeMap::from([
+            ("node-1".to_owned(), member(MemberRole::Leader, 81_223, 0, false)),
+            ("node-2".to_owned(), member(MemberRole::Follower, 9, 81_214, true)),
+        ]);
+        let text = drawn(&status, &[]);
+        let lines: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("Member")).take(3).collect();
+        assert_eq!(
+            lines,
+            [
+                "Member  Role      Revision  Behind  Message",
+                "node-1  leader       81223       0",
+                "node-2  follower         9   81214  not up to date: it shows nothing until it is",
+            ]
+        );
     }
 
     #[test]

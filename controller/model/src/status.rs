@@ -1,5 +1,7 @@
 //! The output of `status`, with Juju's derivations (`docs/hook-model.md` 7.5).
 
+use std::collections::BTreeMap;
+
 use periapt_host_api::{
     JUJU_VERSION, ModelUuid, Timestamp,
     status::{ControllerStatus, FullStatus, Life, ModelStatus, StatusText},
@@ -29,7 +31,7 @@ pub struct StatusContext {
     pub problems: Vec<String>,
 }
 
-/// Returns the status of a model, if the model exists.
+/// Returns the status of a model, if the model exists. The controllers of its log are not in the state.
 pub fn full_status(root: &Root, model: &ModelUuid, context: &StatusContext) -> Option<FullStatus> {
     let state = root.model(model)?;
     let lease_now_ms = context.lease_now_ms;
@@ -56,6 +58,7 @@ pub fn full_status(root: &Root, model: &ModelUuid, context: &StatusContext) -> O
             periapt_version: context.version.clone(),
             engine: context.engine.clone(),
             problems: context.problems.clone(),
+            members: BTreeMap::new(),
         },
     })
 }

@@ -10,13 +10,18 @@ use std::{
 };
 
 use parking_lot::{Mutex, MutexGuard};
-use periapt_host_api::{AgentName, Level, command::Caller, program::RunningProgram};
+use periapt_host_api::{
+    AgentName, Level,
+    command::{Caller, FailingWorker},
+    program::RunningProgram,
+};
 use periapt_model::{Input, Root, WorkerCommand};
 use tokio::{sync::Notify, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     published::{Published, Subscription},
+    supervision::bounded,
     writer::{Commands, QueueKey},
 };
 
@@ -59,6 +64,8 @@ pub(crate) struct MemberReport {
     pub(crate) url: String,
     /// The program that it runs.
     pub(crate) program: Option<RunningProgram>,
+    /// Its workers that failed a short while ago.
+    pub(crate) failing_workers: Vec<FailingWorker>,
     agents: BTreeSet<AgentName>,
     at: Instant,
 }
@@ -123,13 +130,15 @@ impl Presence {
 
     /// Takes the report of another controller.
     pub(crate) fn report(&self, report: PresenceReport) {
-        let PresenceReport { term: _, member, applied, durable, level, stale, url, program, agents } = report;
+        let PresenceReport { member, applied, durable, level, stale, url, program, agents, .. } = report;
+        let failing_workers = bounded(report.failing_workers);
         let mut streams = self.lock();
         if streams.reports.get(&member).is_none_or(|before| before.agents != agents) {
             streams.changes += 1;
         }
         let at = Instant::now();
-        let report = MemberReport { applied, durable, level, stale, url, program, agents, at };
+        let report =
+            MemberReport { applied, durable, level, stale, url, program, failing_workers, agents, at };
         streams.reports.insert(member, report);
         drop(streams);
         self.0.changed.notify_one();

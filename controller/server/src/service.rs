@@ -163,6 +163,7 @@ impl Options {
             Some(_) => Freshness::of_several(),
             None => Freshness::of_one(),
         };
+        let workers = WorkerHealth::default();
         let members = Members::new(
             own,
             freshness.clone(),
@@ -171,6 +172,7 @@ impl Options {
             durable.state.clone(),
             self.programs.clone(),
             recent.clone(),
+            workers.clone(),
         );
         let links = match &self.replication {
             None => None,
@@ -226,7 +228,8 @@ impl Options {
                 engine: self.engine.into(),
                 addresses: [handle.url()].into(),
                 blobs: blobs_place.clone(),
-                workers: WorkerHealth::default(),
+                workers,
+                members: members.clone(),
             },
             sealer,
             clock: Arc::clone(&self.clock),

@@ -19,6 +19,9 @@ const WELL_AFTER: Duration = Duration::from_secs(120);
 /// The most characters of a failure's text.
 const MAX_TEXT: usize = 400;
 
+/// The most failing workers that another controller may tell of itself: a later version has a few more than this one.
+const MAX_TOLD: usize = 16;
+
 /// A background worker of a controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Worker {
@@ -147,11 +150,25 @@ impl Supervisor {
     }
 }
 
+/// Returns what another controller tells of its failing workers, within the bounds of what this one would tell.
+pub(crate) fn bounded(mut told: Vec<FailingWorker>) -> Vec<FailingWorker> {
+    told.truncate(MAX_TOLD);
+    for worker in &mut told {
+        worker.name = shortened(&worker.name);
+        worker.message = shortened(&worker.message);
+    }
+    told
+}
+
 /// Returns the text of a panic.
 fn panic_text(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().copied();
     let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
-    text.unwrap_or("it panicked").chars().take(MAX_TEXT).collect()
+    shortened(text.unwrap_or("it panicked"))
+}
+
+fn shortened(text: &str) -> String {
+    text.chars().take(MAX_TEXT).collect()
 }
 
 /// The workers that a test lets panic as they start, and the starts of each.
@@ -196,6 +213,20 @@ mod tests {
 
     use super::*;
     use crate::clock::SystemClock;
+
+    #[test]
+    fn what_another_controller_tells_of_its_workers_is_bounded() {
+        let told = FailingWorker {
+            name: "n".repeat(10_000),
+            since: periapt_host_api::Timestamp::UNIX_EPOCH,
+            failures: u32::MAX,
+            message: "ü".repeat(10_000),
+        };
+        let kept = bounded(vec![told; 1_000]);
+        assert_eq!(kept.len(), MAX_TOLD);
+        assert!(kept.iter().all(|worker| worker.name.len() == MAX_TEXT));
+        assert!(kept.iter().all(|worker| worker.message.chars().count() == MAX_TEXT));
+    }
 
     #[tokio::test(start_paused = true)]
     async fn a_worker_that_fails_starts_again_is_told_meanwhile_and_keeps_no_other() {

@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use clap::Args;
 use futures_util::future::join_all;
-use periapt_host_api::JUJU_VERSION;
+use periapt_host_api::{
+    JUJU_VERSION,
+    command::{ControllerInfo, FailingWorker, MemberInfo},
+};
 use serde::Serialize;
 use tokio::time::timeout;
 
@@ -71,6 +74,9 @@ struct Row {
     program: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     engine: Option<String>,
+    /// The workers that failed a short while ago: their names, or `NAME of CONTROLLER` of one of several controllers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    failing_workers: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     controller_process: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -143,10 +149,23 @@ async fn row(context: &Context, controller: Controller) -> Row {
         url: entry.url,
         periapt_version: info.as_ref().map(|info| info.version.clone()),
         program: info.as_ref().and_then(|info| info.program.as_ref()).map(ToString::to_string),
+        failing_workers: info.as_ref().map(failing_workers).unwrap_or_default(),
         engine: info.map(|info| info.engine),
         controller_process: entry.local.as_ref().map(|local| local.controller.pid),
         agent_process: entry.local.and_then(|local| local.agent).map(|agent| agent.process.pid),
     }
+}
+
+/// Returns the workers that failed a short while ago, of all controllers of a log.
+fn failing_workers(info: &ControllerInfo) -> Vec<String> {
+    if info.members.is_empty() {
+        return info.failing_workers.iter().map(|worker| worker.name.clone()).collect();
+    }
+    let of_member = |member: &MemberInfo| {
+        let name = |worker: &FailingWorker| format!("{} of {}", worker.name, member.name);
+        member.failing_workers.iter().map(name).collect::<Vec<_>>()
+    };
+    info.members.iter().flat_map(of_member).collect()
 }
 
 /// Draws Juju's columns, then this client's own: the state, the version and the address.
@@ -188,5 +207,13 @@ fn table(listing: &Listing) -> Text {
             (&row.url).into(),
         ]);
     }
-    table.render()
+    let failing = listing.controllers.iter().filter(|(_, row)| !row.failing_workers.is_empty());
+    let lines = failing.map(|(name, row)| {
+        let line = format!(
+            "{name}: failing workers: {} (`periapt show-controller {name}` says why)\n",
+            row.failing_workers.join(", ")
+        );
+        Text::painted(&line, TextStyle::Bad)
+    });
+    Text::joined(std::iter::once(table.render()).chain(lines), "\n")
 }

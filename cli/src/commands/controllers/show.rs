@@ -85,7 +85,7 @@ struct Details {
     /// The size of the log that the controllers share.
     #[serde(skip_serializing_if = "Option::is_none")]
     log: Option<ShownLog>,
-    /// The controller's own workers that failed a short while ago, by name.
+    /// The workers of the controller that answered which failed a short while ago, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     failing_workers: BTreeMap<String, ShownFailure>,
 }
@@ -155,6 +155,9 @@ struct ShownMember {
     /// The last program that it did not take, and why.
     #[serde(skip_serializing_if = "Option::is_none")]
     failed_program: Option<String>,
+    /// Its workers that failed a short while ago, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    failing_workers: BTreeMap<String, ShownFailure>,
 }
 
 /// Returns the controllers of one log, by name.
@@ -166,8 +169,19 @@ fn members(info: &ControllerInfo) -> BTreeMap<String, ShownMember> {
         let (stale, cut_off) = (member.stale, member.cut_off);
         let (program, failed_program) = programs(member.program.as_ref());
         let behind = newest - revision;
-        let shown =
-            ShownMember { url, role, revision, behind, level, stale, cut_off, program, failed_program };
+        let failing_workers = member.failing_workers.iter().cloned().map(ShownFailure::of).collect();
+        let shown = ShownMember {
+            url,
+            role,
+            revision,
+            behind,
+            level,
+            stale,
+            cut_off,
+            program,
+            failed_program,
+            failing_workers,
+        };
         (member.name.clone(), shown)
     });
     shown.collect()

@@ -126,6 +126,7 @@ pub(crate) fn settled() -> FullStatus {
             timestamp: "2026-01-02T03:04:05Z".parse().unwrap(),
             engine: "wasmtime 48".into(),
             problems: Vec::new(),
+            members: BTreeMap::new(),
         },
     }
 }

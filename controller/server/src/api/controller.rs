@@ -28,8 +28,8 @@ pub(crate) async fn info(
 ) -> HandlerResult<Json<ControllerInfo>> {
     let shown = statuses.info(&durable.current())?;
     let (program, target) = (members.running(), members.target());
-    let (log, members, stale) = (members.log(), members.list(), freshness.is_stale());
-    let mut info = ControllerInfo { members, log, stale, program, target, ..shown };
+    let (log, stale) = (members.log(), freshness.is_stale());
+    let mut info = ControllerInfo { log, stale, program, target, ..shown };
     let is_new = |url: &&String| !url.is_empty() && !info.addresses.contains(*url);
     let others = info.members.iter().map(|member| &member.url).filter(is_new);
     info.addresses.extend(others.cloned().collect::<Vec<_>>());

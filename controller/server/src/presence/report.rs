@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use periapt_host_api::{AgentName, Level, program::RunningProgram};
+use periapt_host_api::{AgentName, Level, command::FailingWorker, program::RunningProgram};
 use serde::{Deserialize, Serialize};
 
 /// The time for which a report counts. Some may be lost before a controller's agents count as disconnected.
@@ -30,6 +30,9 @@ pub(crate) struct PresenceReport {
     /// The program that it runs; none from controllers that do not replace themselves.
     #[serde(default)]
     pub(crate) program: Option<RunningProgram>,
+    /// Its workers that failed a short while ago; none from controllers of earlier versions.
+    #[serde(default)]
+    pub(crate) failing_workers: Vec<FailingWorker>,
     /// The URL by which clients reach it.
     pub(crate) url: String,
     /// The agents.

@@ -8,7 +8,7 @@ use std::sync::{
 use parking_lot::Mutex;
 use periapt_host_api::{
     LEVEL, Level, Refusal, Revision,
-    command::{LogUse, MemberInfo, MemberRole},
+    command::{FailingWorker, LogUse, MemberInfo, MemberRole},
     excerpt,
     program::{ProgramTarget, RunningProgram},
 };
@@ -24,6 +24,7 @@ use crate::{
     metrics::metrics,
     presence::{MemberReport, Presence, PresenceReport},
     published::Subscription,
+    supervision::{WorkerHealth, bounded},
 };
 
 /// The most controllers that are shown.
@@ -52,6 +53,8 @@ pub(crate) struct Members {
     told_log: Arc<Mutex<Option<LogUse>>>,
     /// True while this controller takes the state of the one that leads.
     takes_state: Arc<AtomicBool>,
+    /// This controller's workers.
+    workers: WorkerHealth,
 }
 
 /// The time in which this controller takes the state of the one that leads.
@@ -72,6 +75,7 @@ impl Members {
         state: Subscription,
         programs: Option<Programs>,
         recent: RecentEntries,
+        workers: WorkerHealth,
     ) -> Self {
         let (told, urls, ordered) = (Arc::default(), Arc::default(), Arc::default());
         let (told_log, takes_state) = (Arc::default(), Arc::default());
@@ -88,6 +92,7 @@ impl Members {
             recent,
             told_log,
             takes_state,
+            workers,
         }
     }
 
@@ -108,6 +113,9 @@ impl Members {
     /// Takes the list of the leading controller.
     pub(crate) fn take(&self, mut told: Vec<MemberInfo>) {
         told.truncate(MAX_MEMBERS);
+        for member in &mut told {
+            member.failing_workers = bounded(std::mem::take(&mut member.failing_workers));
+        }
         *self.told.lock() = told;
         self.show_urls();
     }
@@ -193,8 +201,9 @@ impl Members {
         list.retain(|member| member.name != *name && !current.root.is_removed_member(&member.name));
         let stale = self.freshness.is_stale();
         let cut_off = self.takes_state.load(Ordering::Relaxed);
-        let (name, url, program) = (name.clone(), url.clone(), self.running());
-        list.push(MemberInfo { name, url, role, revision, level: LEVEL, stale, cut_off, program });
+        let (name, url, level) = (name.clone(), url.clone(), LEVEL);
+        let (program, failing_workers) = (self.running(), self.failing_workers());
+        list.push(MemberInfo { name, url, role, revision, level, stale, cut_off, program, failing_workers });
         list.sort_by(|left, right| left.name.cmp(&right.name));
         list
     }
@@ -202,6 +211,11 @@ impl Members {
     /// Returns the program that this controller runs, if it may replace itself.
     pub(crate) fn running(&self) -> Option<RunningProgram> {
         self.programs.as_ref().map(Programs::running)
+    }
+
+    /// Returns this controller's workers that failed a short while ago.
+    pub(crate) fn failing_workers(&self) -> Vec<FailingWorker> {
+        self.workers.failing()
     }
 
     /// Returns the program that all controllers are to run.
@@ -288,7 +302,12 @@ impl Members {
         let mut known = self.reported();
         let is_new = |member: &MemberInfo| known.iter().all(|known| known.name != member.name);
         let silent: Vec<_> = told.iter().filter(|member| is_new(member)).cloned().collect();
-        let silent = silent.into_iter().map(|member| MemberInfo { role: MemberRole::Follower, ..member });
+        // Nobody knows whether the workers of a silent one still fail.
+        let silent = silent.into_iter().map(|member| MemberInfo {
+            role: MemberRole::Follower,
+            failing_workers: Vec::new(),
+            ..member
+        });
         known.extend(silent);
         known.truncate(MAX_MEMBERS);
         for member in &mut known {
@@ -310,6 +329,7 @@ impl Members {
             stale: report.stale,
             cut_off: false,
             program: report.program,
+            failing_workers: report.failing_workers,
         };
         reports.map(member).collect()
     }
@@ -326,5 +346,6 @@ fn away((name, member): (&str, &ControllerMember)) -> MemberInfo {
         stale: false,
         cut_off: false,
         program: None,
+        failing_workers: Vec::new(),
     }
 }

@@ -142,7 +142,19 @@ impl Reporter {
         let durable = self.durable.get().0;
         let stale = self.freshness.is_stale();
         let (level, program) = (LEVEL, self.members.running());
-        let report = PresenceReport { term, member, applied, durable, level, stale, program, url, agents };
+        let failing_workers = self.members.failing_workers();
+        let report = PresenceReport {
+            term,
+            member,
+            applied,
+            durable,
+            level,
+            stale,
+            program,
+            failing_workers,
+            url,
+            agents,
+        };
         let client = self.links.to(&leader.announcement.url).ok()?;
         let answer = tokio::time::timeout(ANSWERED_WITHIN, client.report_presence(&report)).await;
         match answer {

@@ -79,6 +79,7 @@ mod tests {
                 trial: false,
                 failed: None,
             }),
+            failing_workers: Vec::new(),
         };
         ["one", "three", "two"].into_iter().zip(programs).map(member).collect()
     }

@@ -11,7 +11,7 @@ use periapt_log::MemoryLog;
 use periapt_store::{MemoryStore, Store, StoreError};
 use periapt_transport::{MemoryAddress, MemoryNetwork};
 use tempfile::TempDir;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -32,38 +32,51 @@ impl OpenStore for InMemory {
     }
 }
 
-/// Builds one of several controllers, which is the only one that runs, and a client for it.
-async fn built(blobs: &TempDir) -> (Service, Client) {
-    let network = MemoryNetwork::default();
-    let address = SocketAddr::from(([127, 0, 0, 1], 17_071));
-    let options = Options {
-        name: "home".into(),
-        listen: Listen::Memory(MemoryAddress { caller: network.caller("one"), address }),
-        engine: "wasmtime 48".into(),
-        store: Arc::new(InMemory(Arc::new(MemoryStore::new(LOG)))),
-        blobs: Blobs::local(blobs.path()).unwrap(),
-        check_helper: Program { path: "/nowhere".into(), arguments: Vec::new(), environment: Vec::new() },
-        seal: SealKey::new(&[5; 32]).unwrap(),
-        replication: Some(ReplicationOptions {
-            log: Arc::new(MemoryLog::new(LOG).member()),
-            member: "one".into(),
-            blobs: None,
-            place: LogPlace { url: "memory:".into(), authority: None, identity: None },
-            bounds: LogBounds::default(),
-        }),
-        oidc: None,
-        programs: None,
-        directory: None,
-        clock: Arc::new(SystemClock::default()),
-        random: Arc::new(SystemRandomSource),
-        drain_within: Duration::from_secs(5),
-        stall_within: Duration::from_secs(120),
-        upload_progress_within: Duration::from_secs(10),
-    };
-    let client = ClientOptions::in_memory(network.caller("client"), &[address], Identity::Local)
-        .with_retry_timeout(Duration::from_secs(30))
-        .with_busy_retry_timeout(Duration::from_secs(30));
-    (options.build().await.unwrap(), Client::new(client).unwrap())
+/// The log and the network of several controllers.
+struct Surroundings {
+    log: MemoryLog,
+    network: MemoryNetwork,
+    blobs: TempDir,
+}
+
+impl Surroundings {
+    fn new() -> Self {
+        let (log, blobs) = (MemoryLog::new(LOG), TempDir::new().unwrap());
+        Self { log, network: MemoryNetwork::default(), blobs }
+    }
+
+    /// Builds one of several controllers, and a client for it.
+    async fn built(&self, name: &'static str, port: u16) -> (Service, Client) {
+        let address = SocketAddr::from(([127, 0, 0, 1], port));
+        let options = Options {
+            name: "home".into(),
+            listen: Listen::Memory(MemoryAddress { caller: self.network.caller(name), address }),
+            engine: "wasmtime 48".into(),
+            store: Arc::new(InMemory(Arc::new(MemoryStore::new(LOG)))),
+            blobs: Blobs::local(&self.blobs.path().join(name)).unwrap(),
+            check_helper: Program { path: "/nowhere".into(), arguments: Vec::new(), environment: Vec::new() },
+            seal: SealKey::new(&[5; 32]).unwrap(),
+            replication: Some(ReplicationOptions {
+                log: Arc::new(self.log.member()),
+                member: name.into(),
+                blobs: None,
+                place: LogPlace { url: "memory:".into(), authority: None, identity: None },
+                bounds: LogBounds::default(),
+            }),
+            oidc: None,
+            programs: None,
+            directory: None,
+            clock: Arc::new(SystemClock::default()),
+            random: Arc::new(SystemRandomSource),
+            drain_within: Duration::from_secs(5),
+            stall_within: Duration::from_secs(120),
+            upload_progress_within: Duration::from_secs(10),
+        };
+        let client = ClientOptions::in_memory(self.network.caller("client"), &[address], Identity::Local)
+            .with_retry_timeout(Duration::from_secs(30))
+            .with_busy_retry_timeout(Duration::from_secs(30));
+        (options.build().await.unwrap(), Client::new(client).unwrap())
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -71,8 +84,8 @@ async fn each_worker_that_fails_is_started_again_later_and_later_is_told_and_kee
     assert_eq!(Worker::ALL.map(Worker::name), WORKERS);
     for failing in Worker::ALL {
         let name = failing.name();
-        let blobs = TempDir::new().unwrap();
-        let (service, client) = built(&blobs).await;
+        let surroundings = Surroundings::new();
+        let (service, client) = surroundings.built("one", 17_071).await;
         let sabotage = service.state.statuses.workers.sabotage.clone();
         sabotage.set(Some(failing));
         let handle = service.handle();
@@ -109,4 +122,57 @@ async fn each_worker_that_fails_is_started_again_later_and_later_is_told_and_kee
         handle.shutdown();
         running.await.unwrap().unwrap();
     }
+}
+
+/// Waits until a controller names these failing workers, each with its controller, and a model's status names them, too.
+async fn names_failing(client: &Client, expected: &[(&str, &str)]) {
+    loop {
+        let members = client.controller().await.unwrap().members;
+        let failing = members.iter().flat_map(|member| {
+            member.failing_workers.iter().map(|worker| (member.name.as_str(), worker.name.as_str()))
+        });
+        let status = client.status(&"m".parse().unwrap()).await.unwrap().controller;
+        let is_told = |(member, worker): &(&str, &str)| {
+            let begin = format!("worker {worker} of controller {member} failed ");
+            status.problems.iter().any(|line| line.starts_with(&begin) && line.contains("sabotage"))
+        };
+        if failing.eq(expected.iter().copied())
+            && expected.iter().all(is_told)
+            && status.problems.len() == expected.len()
+        {
+            return;
+        }
+        sleep(Duration::from_millis(500)).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_controller_tells_of_the_failing_workers_of_all() {
+    const WITHIN: Duration = Duration::from_secs(600);
+    let surroundings = Surroundings::new();
+    let (one, of_one) = surroundings.built("one", 17_071).await;
+    let broken_in_one = one.state.statuses.workers.sabotage.clone();
+    broken_in_one.set(Some(Worker::Work));
+    let (first, one) = (one.handle(), tokio::spawn(one.run(CancellationToken::new())));
+    of_one.controller_command(ControllerCommand::add_model("m".parse().unwrap())).await.unwrap();
+    let (two, of_two) = surroundings.built("two", 17_072).await;
+    let broken_in_two = two.state.statuses.workers.sabotage.clone();
+    broken_in_two.set(Some(Worker::Pruning));
+    let (second, two) = (two.handle(), tokio::spawn(two.run(CancellationToken::new())));
+
+    for client in [&of_one, &of_two] {
+        let told = names_failing(client, &[("one", "work"), ("two", "pruning")]);
+        timeout(WITHIN, told).await.unwrap();
+    }
+    broken_in_two.set(None);
+    for client in [&of_one, &of_two] {
+        timeout(WITHIN, names_failing(client, &[("one", "work")])).await.unwrap();
+    }
+
+    // What a controller that is gone said of its workers does not stay.
+    first.shutdown();
+    one.await.unwrap().unwrap();
+    timeout(WITHIN, names_failing(&of_two, &[])).await.unwrap();
+    second.shutdown();
+    two.await.unwrap().unwrap();
 }

@@ -100,10 +100,16 @@ impl Statuses {
     }
 }
 
-/// Returns true if two statuses differ only in the controller's time.
+/// Returns true if two statuses differ only in the controller's time, and in the positions of the controllers of its
+/// log, which every write moves.
 fn is_the_same(last: &FullStatus, next: &FullStatus) -> bool {
     let mut same = next.clone();
     same.controller.timestamp = last.controller.timestamp;
+    for (name, member) in &mut same.controller.members {
+        if let Some(known) = last.controller.members.get(name) {
+            (member.revision, member.behind) = (known.revision, known.behind);
+        }
+    }
     *last == same
 }
 
@@ -157,7 +163,34 @@ impl StatusWatch {
 
 #[cfg(test)]
 mod tests {
+    use periapt_host_api::{Revision, command::MemberRole, status::MemberStatus};
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn the_positions_of_controllers_are_no_news_and_their_roles_are() {
+        let status = |revision, role| {
+            let model = json!({
+                "name": "m", "type": "iaas", "controller": "home", "cloud": "periapt", "version": "3.6.0",
+                "model-status": { "current": "available" },
+            });
+            let controller = json!({ "timestamp": "2026-01-02T03:04:05Z", "engine": "wasmtime" });
+            let status =
+                json!({ "model": model, "machines": {}, "applications": {}, "controller": controller });
+            let mut status: FullStatus = serde_json::from_value(status).unwrap();
+            let member =
+                MemberStatus { role, revision: Revision(revision), behind: 9 - revision, stale: false };
+            status.controller.members.insert("node-1".into(), member);
+            status
+        };
+        let last = status(7, MemberRole::Follower);
+        assert!(is_the_same(&last, &status(8, MemberRole::Follower)));
+        assert!(!is_the_same(&last, &status(7, MemberRole::Leader)));
+        let mut fewer = last.clone();
+        fewer.controller.members.clear();
+        assert!(!is_the_same(&last, &fewer) && !is_the_same(&fewer, &last));
+    }
 
     #[tokio::test(start_paused = true)]
     async fn a_status_that_took_long_is_not_made_again_at_once() {

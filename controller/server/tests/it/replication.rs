@@ -1,13 +1,14 @@
 //! Several controllers of one log, in one process: commands through any of them, leaders that are cut off or end, and
 //! the same state everywhere.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, net::SocketAddr, sync::Arc, time::Duration};
 
 use periapt_client::ClientError;
 use periapt_controller::{LogBounds, Options, ReplicationOptions, RunError};
 use periapt_host_api::{
     ErrorCode, ModelName, Revision, StoreId,
-    command::{ControllerCommand, LogUse, MemberInfo},
+    command::{ControllerCommand, LogUse, MemberInfo, MemberRole},
+    status::MemberStatus,
 };
 use periapt_log::{Content, Entry, Log as _, LogHead};
 use periapt_store::{MemoryStore, Order, Record, Store as _};
@@ -92,6 +93,43 @@ async fn a_leading_controller_that_is_cut_off_from_the_log_answers_nothing_until
         })
         .collect();
     assert_eq!(terms, [1, 2], "each leadership begins with an entry");
+    one.stop().await;
+    two.stop().await;
+}
+
+/// Waits until the status of a model, as a controller tells it, has such controllers.
+async fn status_until(of: &Member, holds: impl Fn(&BTreeMap<String, MemberStatus>) -> bool) {
+    let told = async {
+        while !holds(&of.client.status(&"a".parse().unwrap()).await.unwrap().controller.members) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(TIMEOUT, told).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_models_status_tells_who_leads_and_how_far_the_others_are_behind() {
+    let set = Set::new();
+    let one = set.start("one").await;
+    one.leads("one").await;
+    one.add_model("a").await.unwrap();
+    let alone = one.client.status(&"a".parse().unwrap()).await.unwrap();
+    assert!(alone.controller.members.is_empty(), "{:?}", alone.controller);
+
+    let two = set.start("two").await;
+    let both = [("one", MemberRole::Leader), ("two", MemberRole::Follower)];
+    for member in [&one, &two] {
+        status_until(member, |told| {
+            told.iter().map(|(name, member)| (name.as_str(), member.role)).eq(both)
+                && told.values().all(|member| member.behind == 0 && !member.stale)
+        })
+        .await;
+    }
+    two.cut_off();
+    one.add_model("b").await.unwrap();
+    status_until(&one, |told| told["one"].behind == 0 && told["two"].behind > 0).await;
+    two.reconnect();
+    status_until(&one, |told| told["two"].behind == 0).await;
     one.stop().await;
     two.stop().await;
 }

@@ -258,6 +258,9 @@ pub struct MemberInfo {
     /// The program that it runs; none of one that does not replace itself, or that has not reported yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<RunningProgram>,
+    /// Its workers that failed a short while ago; none of one that has not reported for a while.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failing_workers: Vec<FailingWorker>,
 }
 
 /// The role of one of several controllers.

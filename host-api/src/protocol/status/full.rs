@@ -6,7 +6,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{StatusText, storage::CombinedStorage};
-use crate::{Timestamp, firewall::IngressRules, offer::RemoteEndpoint, program::RunningProgram};
+use crate::{
+    Revision, Timestamp, command::MemberRole, firewall::IngressRules, offer::RemoteEndpoint,
+    program::RunningProgram,
+};
 
 /// The document of `status --format json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -302,6 +305,24 @@ pub struct ControllerStatus {
     /// The controller's faults, such as a store that it cannot write.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,
+    /// The controllers that share the log, by name; none for a controller that is alone.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub members: BTreeMap<String, MemberStatus>,
+}
+
+/// One of several controllers in a status.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct MemberStatus {
+    /// Its role.
+    pub role: MemberRole,
+    /// The last revision that it is known to have applied.
+    pub revision: Revision,
+    /// The number of revisions that it has not applied yet, as far as is known.
+    pub behind: u64,
+    /// True if it is not up to date with the log, and shows no state until it is.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub stale: bool,
 }
 
 fn is_zero(number: &usize) -> bool {
