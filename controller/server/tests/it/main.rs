@@ -5,6 +5,7 @@
 #![expect(clippy::indexing_slicing, reason = "a test that finds nothing where something belongs has failed")]
 
 mod access;
+mod backups;
 mod bad_disks;
 mod bounds;
 mod charms;
