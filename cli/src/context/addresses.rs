@@ -128,6 +128,7 @@ mod tests {
             store: StoreId(Uuid::nil()),
             revision: Revision(1),
             writable: true,
+            problem: None,
             stale: false,
             level: periapt_host_api::LEVEL,
             blobs: None,

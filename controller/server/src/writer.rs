@@ -129,7 +129,7 @@ impl Writer {
         tracing::error!(error = %failure, "a batch of {} commands was not written", waiting.len());
         if !failure.is_without_effect() {
             // Published before the answers, so that a caller who gets the failure also sees it in `status`.
-            self.say(&failure);
+            self.say(reopen::unwritable(&failure));
         }
         let refusal = unavailable(&failure);
         for (job, ..) in waiting {

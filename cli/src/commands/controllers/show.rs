@@ -63,6 +63,9 @@ struct Details {
     periapt_version: String,
     engine: String,
     writable: bool,
+    /// The reason why it accepts no writes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<String>,
     /// True if it is not up to date with its log, and shows no state until it is.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     stale: bool,
@@ -278,6 +281,7 @@ impl Verb for ShowController {
                     periapt_version: info.version,
                     engine: info.engine,
                     writable: info.writable,
+                    problem: info.problem,
                     stale: info.stale,
                     level: info.level.0,
                     blobs: info.blobs,

@@ -424,7 +424,7 @@ impl Replica {
             }
             return;
         }
-        self.writer.say(&failure);
+        self.writer.say(format!("this controller neither leads nor follows: {failure}"));
         let refusal =
             Refusal::new(ErrorCode::TryAgain, format!("{failure}; the request had no effect, send it again"));
         tokio::select! {

@@ -1,9 +1,12 @@
 //! Snapshots: the state of one controller, for another that needs entries which the log does not have any more.
 
-use std::sync::Arc;
+use std::{
+    pin::{Pin, pin},
+    sync::Arc,
+};
 
 use bytes::Bytes;
-use futures_util::Stream;
+use futures_util::{Stream, StreamExt as _, stream};
 use periapt_client::{Client, ClientError};
 use periapt_host_api::{Refusal, Revision, StoreId};
 use periapt_log::{EntryError, LogHead, SnapshotError, SnapshotPart, SnapshotReader};
@@ -127,7 +130,19 @@ pub(super) async fn take(
     store: &dyn Store,
     head: &LogHead,
 ) -> Result<(LogHead, LoadedState), SnapshotFailure> {
-    let mut download = client.fetch_snapshot().await?;
+    let download = client.fetch_snapshot().await?;
+    let pieces = stream::try_unfold(download, |mut download| async move {
+        Ok::<_, ClientError>(download.next().await?.map(|piece| (piece, download)))
+    });
+    read(pin!(pieces), store, head).await
+}
+
+/// Reads a snapshot that comes in pieces.
+async fn read(
+    mut pieces: Pin<&mut (impl Stream<Item = Result<Bytes, ClientError>> + Send)>,
+    store: &dyn Store,
+    head: &LogHead,
+) -> Result<(LogHead, LoadedState), SnapshotFailure> {
     let mut reader = SnapshotReader::default();
     let mut taken = None;
     let (mut entities, mut records_count) = (Vec::new(), 0);
@@ -159,7 +174,7 @@ pub(super) async fn take(
                 }
             }
         }
-        let piece = download.next().await?.ok_or(SnapshotFailure::Torn)?;
+        let piece = pieces.next().await.ok_or(SnapshotFailure::Torn)??;
         reader.push(&piece);
     }
 }
@@ -167,5 +182,119 @@ pub(super) async fn take(
 impl From<SnapshotFailure> for Refusal {
     fn from(failure: SnapshotFailure) -> Self {
         Self::new(periapt_host_api::ErrorCode::StorageUnavailable, failure.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use periapt_host_api::{Digest, Level, Timestamp};
+    use periapt_log::Term;
+    use periapt_store::{Batch, MemoryStore};
+
+    use super::*;
+
+    const LOG: StoreId = StoreId(uuid::Uuid::from_u128(1));
+
+    fn head(log: StoreId, position: u64) -> LogHead {
+        LogHead {
+            log,
+            position: Revision(position),
+            term: Term(3),
+            at: Timestamp::from_second(7).unwrap(),
+            level: Level(2),
+            digest: Digest::of(b"entry"),
+        }
+    }
+
+    /// Returns the pieces of a snapshot of a store with two entities at a position, as another controller sends them.
+    async fn sent(log: StoreId, position: u64) -> Vec<Bytes> {
+        let store = MemoryStore::new(log);
+        let entities = [(b"a".to_vec(), vec![1; 100]), (b"b".to_vec(), vec![2; 100])].into();
+        let note = Some(head(log, position).encode());
+        let state = LoadedState { revision: Revision(position), entities, note };
+        store.replace(state).await.unwrap();
+        let stream = Snapshots::default().begin(Arc::new(store)).await;
+        stream.map(|piece| piece.unwrap()).collect().await
+    }
+
+    /// Reads pieces on a controller whose store is at a position of the log, and checks that a failure leaves the store as
+    /// it is.
+    async fn read_at(position: u64, pieces: Vec<Bytes>) -> Result<(LogHead, LoadedState), SnapshotFailure> {
+        let store = MemoryStore::new(LOG);
+        store.commit(Batch::default()).await.unwrap();
+        let before = store.load().await.unwrap();
+        let pieces = stream::iter(pieces.into_iter().map(Ok));
+        let read = read(pin!(pieces), &store, &head(LOG, position)).await;
+        assert_eq!(store.load().await.unwrap(), before, "the caller replaces the state, once it is whole");
+        read
+    }
+
+    #[tokio::test]
+    async fn a_whole_snapshot_is_the_state_with_its_place_in_the_log() {
+        let (taken, state) = read_at(11, sent(LOG, 12).await).await.unwrap();
+        assert_eq!(taken, head(LOG, 12));
+        assert_eq!((state.revision, state.entities.len()), (Revision(12), 2));
+        assert_eq!(state.note, Some(taken.encode()));
+    }
+
+    #[tokio::test]
+    async fn a_snapshot_that_ends_early_is_torn_wherever_it_ends() {
+        let bytes = sent(LOG, 12).await.concat();
+        for end in 0..bytes.len() {
+            let read = read_at(11, vec![Bytes::copy_from_slice(&bytes[..end])]).await;
+            assert!(matches!(read, Err(SnapshotFailure::Torn)), "{end} of {} bytes: {read:?}", bytes.len());
+        }
+    }
+
+    #[tokio::test]
+    async fn a_snapshot_that_lacks_a_part_is_torn() {
+        let pieces = sent(LOG, 12).await;
+        // The form, the head, the entities, and the end with their number.
+        assert_eq!(pieces.len(), 4);
+        for lacking in [1, 2] {
+            let mut pieces = pieces.clone();
+            pieces.remove(lacking);
+            let read = read_at(11, pieces).await;
+            assert!(matches!(read, Err(SnapshotFailure::Torn)), "without part {lacking}: {read:?}");
+        }
+        let mut twice = pieces.clone();
+        twice.insert(2, pieces[2].clone());
+        assert!(matches!(read_at(11, twice).await, Err(SnapshotFailure::Torn)));
+    }
+
+    #[tokio::test]
+    async fn a_snapshot_of_another_log_or_of_an_earlier_state_is_refused_with_a_word() {
+        let other = StoreId(uuid::Uuid::from_u128(2));
+        let failure = read_at(11, sent(other, 12).await).await.unwrap_err();
+        assert!(matches!(failure, SnapshotFailure::OtherLog(log) if log == other), "{failure}");
+        assert!(failure.to_string().contains("is of another log, 00000000"), "{failure}");
+        for position in [11, 12] {
+            let failure = read_at(12, sent(LOG, position).await).await.unwrap_err();
+            assert!(matches!(failure, SnapshotFailure::Old(at) if at.0 == position), "{failure}");
+            assert!(failure.to_string().contains("no newer than this controller"), "{failure}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_snapshot_of_a_newer_form_or_with_a_damaged_part_is_refused_with_a_word() {
+        let bytes = sent(LOG, 12).await.concat();
+        let damaged = async |index: usize| {
+            let mut bytes = bytes.clone();
+            bytes[index] ^= 0x80;
+            read_at(11, vec![bytes.into()]).await.unwrap_err().to_string()
+        };
+        assert!(damaged(0).await.contains("use a newer periapt"));
+        // The length of the first part, and the beginning of its compressed content.
+        for index in [1, 9] {
+            let failure = damaged(index).await;
+            assert!(failure.starts_with("the snapshot cannot be read: "), "{failure}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_store_that_no_log_feeds_sends_no_snapshot_and_says_why() {
+        let stream = Snapshots::default().begin(Arc::new(MemoryStore::new(LOG))).await;
+        let pieces: Vec<_> = stream.collect().await;
+        assert!(matches!(pieces.as_slice(), [Err(SnapshotFailure::WithoutLog)]), "{pieces:?}");
     }
 }

@@ -75,6 +75,7 @@ impl StatusSource {
             store: published.store,
             revision: published.revision(),
             writable: published.problem.is_none(),
+            problem: published.problem.clone(),
             stale: false,
             level: controller.level,
             blobs: self.blobs.as_deref().map(str::to_owned),

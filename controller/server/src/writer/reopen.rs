@@ -30,7 +30,7 @@ impl Writer {
         self.store.close();
         let mut pause = FIRST_PAUSE;
         loop {
-            self.say(&failure);
+            self.say(unwritable(&failure));
             let refusing = self.refuse_for(pause, &failure);
             tokio::select! {
                 () = stop.cancelled() => return false,
@@ -68,12 +68,16 @@ impl Writer {
         let _: Result<(), _> = tokio::time::timeout(pause, refuse).await;
     }
 
-    /// Publishes for `status` that nothing can be written.
-    pub(crate) fn say(&self, failure: &dyn std::fmt::Display) {
-        let problem = Some(format!("the store cannot be written: {failure}"));
-        let (current, since) = (self.publisher.current(), Instant::now());
+    /// Publishes for `status` and `show-controller` why nothing can be written.
+    pub(crate) fn say(&self, problem: String) {
+        let (problem, current, since) = (Some(problem), self.publisher.current(), Instant::now());
         self.publisher.publish(Published { problem, since, ..Published::clone(&current) }, Weight::default());
     }
+}
+
+/// Returns the problem of a store that failed.
+pub(crate) fn unwritable(failure: &dyn std::fmt::Display) -> String {
+    format!("the store cannot be written: {failure}")
 }
 
 /// An opened store, with its state.

@@ -343,6 +343,57 @@ async fn a_log_without_room_cuts_a_controller_off_that_is_away_and_it_comes_back
     two.stop().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_controller_whose_entries_are_gone_says_why_it_waits_until_another_one_leads() {
+    let set = Set::bounded(LogBounds { kept: 0, ..LogBounds::default() });
+    let one = set.start("one").await;
+    one.leads("one").await;
+    let (two, three) = (set.start("two").await, set.start("three").await);
+    one.add_model("a").await.unwrap();
+    set.settled(&[&two]).await;
+    two.cut_off();
+    let at = two.memory.load().await.unwrap().revision;
+    for name in ["b", "c", "d"] {
+        one.add_model(name).await.unwrap();
+    }
+    // What it lacks goes once its last report does not count any more.
+    let trimmed = async {
+        while set.log.entries().first().is_none_or(|entry| entry.position.0 <= at.0 + 2) {
+            set.clock.advance(Duration::from_secs(10));
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(TIMEOUT, trimmed).await.unwrap();
+    let memory = Arc::clone(&three.memory);
+    set.settled(&[&three]).await;
+    one.stop().await;
+    three.stop().await;
+
+    two.reconnect();
+    let says = async {
+        loop {
+            let problem = two.client.controller().await.unwrap().problem;
+            match problem.is_some_and(|problem| problem.contains("no controller leads that has the entries"))
+            {
+                true => return,
+                false => tokio::time::sleep(Duration::from_millis(20)).await,
+            }
+        }
+    };
+    tokio::time::timeout(TIMEOUT, says).await.unwrap();
+    let three = set.start_on("three", memory).await;
+    let goes_on = async {
+        while two.client.controller().await.unwrap().problem.is_some() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(TIMEOUT, goes_on).await.unwrap();
+    assert_eq!(two.models().await, ["a", "b", "c", "d"]);
+    for member in [two, three] {
+        member.stop().await;
+    }
+}
+
 /// Removes a controller, as soon as it is listed.
 async fn remove(set: &Set, by: &Member, name: &str) {
     let removed = async {

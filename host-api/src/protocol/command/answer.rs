@@ -172,6 +172,9 @@ pub struct ControllerInfo {
     pub revision: crate::Revision,
     /// True if the controller accepts writes now.
     pub writable: bool,
+    /// The reason why it does not; none of controllers of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
     /// True if the controller is not up to date with its log, and shows no state until it is.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stale: bool,
