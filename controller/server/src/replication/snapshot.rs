@@ -213,7 +213,8 @@ mod tests {
         let note = Some(head(log, position).encode());
         let state = LoadedState { revision: Revision(position), entities, note };
         store.replace(state).await.unwrap();
-        let stream = Snapshots::default().begin(Arc::new(store)).await;
+        let snapshots = Snapshots::default();
+        let stream = snapshots.begin(Arc::new(store)).await;
         stream.map(|piece| piece.unwrap()).collect().await
     }
 
@@ -239,7 +240,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_snapshot_that_ends_early_is_torn_wherever_it_ends() {
-        let bytes = sent(LOG, 12).await.concat();
+        let bytes: Vec<u8> = sent(LOG, 12).await.iter().flatten().copied().collect();
         for end in 0..bytes.len() {
             let read = read_at(11, vec![Bytes::copy_from_slice(&bytes[..end])]).await;
             assert!(matches!(read, Err(SnapshotFailure::Torn)), "{end} of {} bytes: {read:?}", bytes.len());
@@ -277,7 +278,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_snapshot_of_a_newer_form_or_with_a_damaged_part_is_refused_with_a_word() {
-        let bytes = sent(LOG, 12).await.concat();
+        let bytes: Vec<u8> = sent(LOG, 12).await.iter().flatten().copied().collect();
         let damaged = async |index: usize| {
             let mut bytes = bytes.clone();
             bytes[index] ^= 0x80;
@@ -293,7 +294,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_store_that_no_log_feeds_sends_no_snapshot_and_says_why() {
-        let stream = Snapshots::default().begin(Arc::new(MemoryStore::new(LOG))).await;
+        let snapshots = Snapshots::default();
+        let stream = snapshots.begin(Arc::new(MemoryStore::new(LOG))).await;
         let pieces: Vec<_> = stream.collect().await;
         assert!(matches!(pieces.as_slice(), [Err(SnapshotFailure::WithoutLog)]), "{pieces:?}");
     }
