@@ -199,7 +199,7 @@ fn table(listing: &Listing) -> Text {
             format!("{}/{}", row.cloud, row.region).into(),
             or_dash(row.model_count.map(|count| count.to_string())).into(),
             or_dash(row.machine_count.map(|count| count.to_string())).into(),
-            // A controller is one process, so it has no high availability.
+            // Of several controllers `show-controller` tells more than a count.
             "-".into(),
             row.agent_version.unwrap_or("(unknown)").into(),
             (row.status, style).into(),
@@ -216,4 +216,48 @@ fn table(listing: &Listing) -> Text {
         Text::painted(&line, TextStyle::Bad)
     });
     Text::joined(std::iter::once(table.render()).chain(lines), "\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use periapt_host_api::{Revision, Timestamp, command::MemberRole};
+    use serde_json::json;
+
+    use super::*;
+
+    fn failing(name: &str) -> FailingWorker {
+        let (name, message) = (name.to_owned(), "it ended by itself".to_owned());
+        FailingWorker { name, since: Timestamp::UNIX_EPOCH, failures: 2, message }
+    }
+
+    fn member(name: &str, failing_workers: Vec<FailingWorker>) -> MemberInfo {
+        MemberInfo {
+            name: name.into(),
+            url: "https://a:1".into(),
+            role: MemberRole::Follower,
+            stale: false,
+            revision: Revision(1),
+            level: periapt_host_api::LEVEL,
+            program: None,
+            failing_workers,
+        }
+    }
+
+    #[test]
+    fn failing_workers_are_named_with_their_controllers_if_there_are_several() {
+        let info = json!({
+            "name": "prod", "uuid": uuid::Uuid::nil(), "version": "", "engine": "", "store": uuid::Uuid::nil(),
+            "revision": 1, "writable": true,
+        });
+        let mut info: ControllerInfo = serde_json::from_value(info).unwrap();
+        assert!(failing_workers(&info).is_empty());
+        info.failing_workers = vec![failing("pruning")];
+        assert_eq!(failing_workers(&info), ["pruning"]);
+        info.members = vec![
+            member("one", vec![failing("work"), failing("pruning")]),
+            member("two", Vec::new()),
+            member("three", vec![failing("copies")]),
+        ];
+        assert_eq!(failing_workers(&info), ["work of one", "pruning of one", "copies of three"]);
+    }
 }

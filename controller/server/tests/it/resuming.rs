@@ -72,7 +72,7 @@ async fn a_watcher_goes_on_at_another_controller_with_what_it_missed() {
     two.stop().await;
 }
 
-/// What a watcher has: the revision of its view, and the number of full views that it was sent.
+/// The progress of a watcher: the revision of its view, and the number of full views that it was sent.
 #[derive(Debug, Clone, Copy, Default)]
 struct Watched {
     revision: Revision,
