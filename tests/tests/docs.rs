@@ -326,6 +326,59 @@ fn every_invariant_names_tests_that_exist() {
     assert!(checked > 20, "only {checked} names were found: the search is broken");
 }
 
+/// The calls of the state's indexes over all models.
+const ACROSS_MODELS: &[&str] = &[
+    "unit_count_at(",
+    "models_at(",
+    "is_going(",
+    "is_name_taken(",
+    "model_named(",
+    "models_named(",
+    "granted_models(",
+    "granted_models_named(",
+    "granted_models_using(",
+    "granted_models_with(",
+    "models_offering_to(",
+    "was_granted_a_write(",
+    "models_using(",
+    "uses_charm(",
+    "uses_content(",
+    "busy_models_after(",
+    "root.behind(",
+    "root.lapses(",
+    "root.models()",
+    "models_and_remains(",
+    "migrating_models(",
+];
+
+#[test]
+fn each_file_that_reads_across_models_is_listed() {
+    let text = read("docs/design/replication.md");
+    let (_, section) = text.split_once("\n## What reads across models\n").unwrap();
+    let section = section.split("\n## ").next().unwrap();
+    let (mut found, mut missing) = (0, Vec::new());
+    for sources in ["controller/model/src", "controller/server/src"] {
+        let sources = root().join(sources);
+        let mut files = Vec::new();
+        commented(&sources, &mut files);
+        for file in files {
+            let name = file.strip_prefix(&sources).unwrap().to_str().unwrap().to_owned();
+            let code = fs::read_to_string(&file).unwrap();
+            let code = code.split("#[cfg(test)]\nmod tests {").next().unwrap();
+            // The indexes themselves, and the state of tests.
+            let is_index = name.starts_with("root") || name == "api/test_state.rs";
+            if !is_index && ACROSS_MODELS.iter().any(|call| code.contains(call)) {
+                found += 1;
+                if !section.contains(&format!("`{name}`")) {
+                    missing.push(name);
+                }
+            }
+        }
+    }
+    assert!(missing.is_empty(), "docs/design/replication.md does not list these files: {missing:?}");
+    assert!(found > 15, "only {found} files were found: the search is broken");
+}
+
 #[test]
 fn every_error_code_has_its_page_and_every_page_its_code() {
     let codes: BTreeSet<_> = ErrorCode::ALL.iter().map(|code| format!("{code}.md")).collect();

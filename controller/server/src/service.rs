@@ -166,8 +166,7 @@ impl Options {
         let workers = WorkerHealth::default();
         let members = Members::new(
             own,
-            freshness.clone(),
-            role.subscribe(),
+            (freshness.clone(), role.subscribe()),
             presence.clone(),
             durable.state.clone(),
             self.programs.clone(),

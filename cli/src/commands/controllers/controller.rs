@@ -65,9 +65,9 @@ pub(crate) struct Run {
     #[command(flatten)]
     issuer: IssuerArgs,
     #[command(flatten)]
-    log: LogArgs,
+    log: Box<LogArgs>,
     #[command(flatten)]
-    blobs: BlobsArgs,
+    blobs: Box<BlobsArgs>,
     /// The name that it takes at its first start
     #[arg(long, default_value = "local")]
     name: ControllerName,
@@ -154,7 +154,7 @@ impl Run {
         let data = std::path::absolute(&self.data).explain(|| format!("{}", self.data.display()))?;
         make_private(&data)?;
         let cancel = cancelled_by_signal()?;
-        let service = ControllerService { log: self.log.clone() };
+        let service = ControllerService { log: LogArgs::clone(&self.log) };
         let Some(programs) = begin_service(&data, &service, &cancel).await? else { return Ok(()) };
         let name = self.name.as_str();
         let listen = TlsListen::in_directory(&data, self.listen, self.public_names).map_err(with_source)?;

@@ -236,6 +236,7 @@ mod tests {
             url: "https://a:1".into(),
             role: MemberRole::Follower,
             stale: false,
+            cut_off: false,
             revision: Revision(1),
             level: periapt_host_api::LEVEL,
             program: None,

@@ -69,8 +69,7 @@ impl Drop for TakingState {
 impl Members {
     pub(crate) fn new(
         own: Option<(String, String)>,
-        freshness: Freshness,
-        role: RoleReceiver,
+        (freshness, role): (Freshness, RoleReceiver),
         presence: Presence,
         state: Subscription,
         programs: Option<Programs>,

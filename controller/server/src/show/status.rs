@@ -48,8 +48,9 @@ impl StatusSource {
 
     /// Returns what the workers of these controllers, or of this one if it is alone, failed with, a line each.
     fn failures(&self, members: &[MemberInfo]) -> Vec<String> {
-        let line = |of: &str, FailingWorker { name, failures, message, .. }: &FailingWorker| {
-            format!("worker {name}{of} failed {failures} times: {message}")
+        let line = |of: &str, FailingWorker { name, failures, message, .. }: &FailingWorker| match failures {
+            1 => format!("worker {name}{of} failed once: {message}"),
+            failures => format!("worker {name}{of} failed {failures} times: {message}"),
         };
         if members.is_empty() {
             return self.workers.failing().iter().map(|worker| line("", worker)).collect();
