@@ -20,6 +20,8 @@ mod users;
 
 use std::process::ExitCode;
 
+use periapt_helper::MissingFence;
+
 use crate::{context::Context, error::Result, logging::Service};
 
 /// One verb of the command line. `clap` derives its arguments and its help, where it is declared.
@@ -40,8 +42,16 @@ pub(crate) enum Runtime<'a> {
     OneThread,
     /// All cores, for a service.
     AllCores(Service),
+    /// All cores, for a service that raises the system's fence around its first thread, before it starts others.
+    Fenced(Service, &'a dyn Fenced),
     /// A runtime that this function creates, in a process that an agent or a controller has started with this argument.
     Own(fn(&str) -> ExitCode, &'a str),
+}
+
+/// A service behind the system's fence.
+pub(crate) trait Fenced: std::fmt::Debug {
+    /// Raises the fence around this thread and those that it starts, and returns the parts that this host lacks.
+    fn raise_fence(&self) -> Result<Vec<MissingFence>>;
 }
 
 /// Declares verbs as an enum that `clap` parses and that runs the parsed one. The help keeps the order.

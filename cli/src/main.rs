@@ -70,12 +70,24 @@ fn main() -> ExitCode {
             };
         }
     };
+    // Before the log, whose export of spans has a thread.
+    let gaps = match cli.command.runtime() {
+        Runtime::Fenced(_, service) => service.raise_fence(),
+        Runtime::OneThread | Runtime::AllCores(_) | Runtime::Own(..) => Ok(Vec::new()),
+    };
+    let gaps = match gaps {
+        Ok(gaps) => gaps,
+        Err(failure) => return failed(&failure),
+    };
     let process = match cli.command.runtime() {
         Runtime::OneThread => Process::Verb,
-        Runtime::AllCores(service) => Process::Service(service),
+        Runtime::AllCores(service) | Runtime::Fenced(service, _) => Process::Service(service),
         Runtime::Own(..) => Process::OfService,
     };
     let _last_spans = logging::start(process, cli.log_level(process));
+    for gap in gaps {
+        tracing::debug!(%gap, "the process lacks a part of the system's fence");
+    }
     if let Runtime::Own(main, argument) = cli.command.runtime() {
         return main(argument);
     }
@@ -101,13 +113,13 @@ fn run(cli: Cli) -> Result<()> {
         used: Used::default(),
     };
     let mut runtime = match cli.command.runtime() {
-        Runtime::AllCores(_) => tokio::runtime::Builder::new_multi_thread(),
+        Runtime::AllCores(_) | Runtime::Fenced(..) => tokio::runtime::Builder::new_multi_thread(),
         Runtime::OneThread | Runtime::Own(..) => tokio::runtime::Builder::new_current_thread(),
     };
     let span = match cli.command.runtime() {
         Runtime::OneThread => logging::verb_span(&cli.verb),
         // A service runs for months; what it does has spans of its own.
-        Runtime::AllCores(_) | Runtime::Own(..) => Span::none(),
+        Runtime::AllCores(_) | Runtime::Fenced(..) | Runtime::Own(..) => Span::none(),
     };
     let runtime = runtime.enable_all().build().explain(|| "cannot start".to_owned())?;
     let result = runtime.block_on(cli.command.run(&context).instrument(span.clone()));

@@ -33,6 +33,26 @@ pub fn send_beside(socket: impl AsFd, bytes: &[u8], descriptor: BorrowedFd<'_>) 
     Ok(sendmsg(socket, &[IoSlice::new(bytes)], &mut beside, SendFlags::NOSIGNAL)?)
 }
 
+/// Receives one byte, and the descriptor that was sent beside it; none at the end of the socket.
+///
+/// # Errors
+/// The system's error, or a byte without a descriptor.
+pub fn receive_beside(socket: impl AsFd) -> io::Result<Option<OwnedFd>> {
+    let mut byte = [0];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut beside = RecvAncillaryBuffer::new(&mut space);
+    let read = recvmsg(socket, &mut [IoSliceMut::new(&mut byte)], &mut beside, RecvFlags::CMSG_CLOEXEC)?;
+    if read.bytes == 0 {
+        return Ok(None);
+    }
+    let descriptor = beside.drain().find_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
+        _ => None,
+    });
+    let missing = || io::Error::other("a byte came without its descriptor");
+    descriptor.map(Some).ok_or_else(missing)
+}
+
 /// The lines that a process receives, which it does not trust.
 #[derive(Debug)]
 pub struct DescriptorLines {
@@ -125,6 +145,26 @@ mod tests {
             assert_eq!(&read, text);
         }
         assert!(lines.descriptor().is_none());
+    }
+
+    #[test]
+    fn each_byte_comes_with_its_descriptor_or_is_an_error() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let (mut one, its_end) = UnixStream::pair().unwrap();
+        let (mut other, other_end) = UnixStream::pair().unwrap();
+        for end in [&its_end, &other_end] {
+            assert_eq!(send_beside(&ours, b"c", end.as_fd()).unwrap(), 1);
+        }
+        (&ours).write_all(b"c").unwrap();
+        drop((ours, its_end, other_end));
+        for peer in [&mut one, &mut other] {
+            let received = receive_beside(&theirs).unwrap().unwrap();
+            UnixStream::from(received).write_all(b"1").unwrap();
+            let mut read = [0];
+            peer.read_exact(&mut read).unwrap();
+        }
+        receive_beside(&theirs).unwrap_err();
+        assert!(receive_beside(&theirs).unwrap().is_none());
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! The operating system's fence (Landlock and seccomp) around processes near untrusted code: helpers, which read it,
-//! and runners and workloads, which run it (`docs/decisions/0020-*`, `0086-*`).
+//! and runners, workloads and their pods, which run it (`docs/decisions/0020-*`, `0086-*`, `0108-*`).
 //!
 //! The engine confines a guest. The fence is for the day on which the engine has a defect and a guest controls its
 //! process: the guest then reaches the process's open descriptors, and nothing else of the host.
@@ -22,8 +22,11 @@ use crate::workload::WorkloadDirectory;
 
 mod calls;
 mod files;
+mod pod;
 #[cfg(test)]
 mod tests;
+
+pub use pod::{PodPlaces, PodSockets};
 
 /// The fence of a kind of process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +40,9 @@ pub enum Fence<'a> {
     Runner(&'a RunnerPaths),
     /// A workload's. It reads some directories, accepts connections on an open socket, and maps code.
     Workload(&'a [WorkloadDirectory]),
+    /// The fence of a pod with WebAssembly workloads. It writes its root, and starts the processes of its workloads, which
+    /// raise their own within it.
+    Pod(&'a PodPlaces),
 }
 
 /// The directories of a runner; its last argument.
@@ -121,22 +127,28 @@ impl Fence<'_> {
 
     /// Drops the superuser's privileges, which reach beyond the agent's own files.
     fn without_privileges(self) -> Result<(), FenceError> {
+        set_no_new_privs(true)?;
+        let now = capabilities(None)?;
+        let keep = |kept: CapabilitySet, used: CapabilitySet| {
+            let permitted = now.permitted & kept;
+            let effective = now.effective & permitted & used;
+            let inheritable = CapabilitySet::empty();
+            set_capabilities(None, CapabilitySets { effective, permitted, inheritable })
+        };
         let kept = match self {
             Self::Helper => CapabilitySet::empty(),
             // The agent's directory may lie in another user's home.
             Self::Runner(_) => CapabilitySet::DAC_OVERRIDE | CapabilitySet::DAC_READ_SEARCH,
             Self::Workload(_) | Self::Unpacker(_) => CapabilitySet::DAC_READ_SEARCH,
+            Self::Pod(places) => {
+                keep(CapabilitySet::DAC_READ_SEARCH, CapabilitySet::empty())?;
+                match places.are_reachable() {
+                    true => CapabilitySet::empty(),
+                    false => CapabilitySet::DAC_READ_SEARCH,
+                }
+            }
         };
-        let lowered = set_no_new_privs(true).and_then(|()| capabilities(None)).and_then(|now| {
-            let permitted = now.permitted & kept;
-            let sets = CapabilitySets {
-                effective: now.effective & permitted,
-                permitted,
-                inheritable: CapabilitySet::empty(),
-            };
-            set_capabilities(None, sets)
-        });
-        Ok(lowered?)
+        Ok(keep(kept, kept)?)
     }
 }
 

@@ -2,8 +2,8 @@
 //!
 //! A *helper* is this program once more, for one piece of work: it reads an untrusted input, and writes an output.
 //! The kernel enforces its limits, and a [`Fence`] confines it to its open descriptors. [`Program::run`] starts one
-//! and waits for it; the started process calls [`run_helper`]. Runners, which run charms, and the processes of workloads
-//! ([`WorkloadOrder`]) raise a fence of the same kind. Long-lived processes return freed memory to the system.
+//! and waits for it; the started process calls [`run_helper`]. Runners, which run charms, the processes of workloads
+//! ([`WorkloadOrder`]) and their pods raise a fence of the same kind. Long-lived processes return freed memory to the system.
 //! The bounds of a container are [`Cgroups`], and [`PodUsage`] is what a pod uses.
 //! [`Stalling`] ends connections whose peers read nothing, and [`DescriptorLines`] are what processes tell each other beside
 //! descriptors.
@@ -21,8 +21,8 @@ mod workload;
 
 pub use cgroups::{CgroupLimits, Cgroups, GuardedCgroups, MissingBound};
 pub use child::{Fault, HelperInput, run_helper, run_helper_behind};
-pub use descriptors::{DescriptorLines, send_beside};
-pub use fence::{Fence, MissingFence, RunnerPaths, gaps};
+pub use descriptors::{DescriptorLines, receive_beside, send_beside};
+pub use fence::{Fence, MissingFence, PodPlaces, PodSockets, RunnerPaths, gaps};
 pub use limits::{Limits, forbid_core_dumps};
 pub use memory::{Resident, give_back_what_is_freed};
 pub use program::{Failure, Program, keep_descriptors};

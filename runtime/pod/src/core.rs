@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     authorities::Authorities,
-    driver::{Order, Orders, Report, Streams, terminal},
+    driver::{Order, Orders, Report, Streams, Terminals, terminal},
     event::{Event, Reply},
     network::Network,
     options::PodError,
@@ -132,6 +132,8 @@ pub(crate) struct Ways {
     pub(crate) outward: Outward,
     /// The authorities by which servers of `https` are known.
     pub(crate) authorities: Authorities,
+    /// The terminals of commands.
+    pub(crate) terminals: Terminals,
 }
 
 /// The core and what it drives.
@@ -395,8 +397,8 @@ impl Core {
             Stdio::Websockets { task, split_stderr, terminal } => {
                 let sockets = self.sockets.remove(task).unwrap_or_default();
                 let orders = self.orders.clone();
-                let (pipes, streams) = match terminal {
-                    Some((columns, rows)) => {
+                let (pipes, streams) = match (terminal, self.ways.terminals) {
+                    (Some((columns, rows)), Terminals::Offered) => {
                         let (ours, theirs) = terminal::open(*columns, *rows)?;
                         let streams = Streams {
                             stdin: theirs.try_clone()?,
@@ -406,7 +408,7 @@ impl Core {
                         };
                         (session::Pipes::terminal(ours)?, streams)
                     }
-                    None => {
+                    (None, _) | (Some(_), Terminals::Absent) => {
                         let (stdin, input) = pipe()?;
                         let (output, stdout) = pipe()?;
                         let (errors, stderr) = match split_stderr {
@@ -417,7 +419,7 @@ impl Core {
                             false => (None, stdout.try_clone()?),
                         };
                         let pipes = session::Pipes::new(writer(input)?, reader(output)?, errors);
-                        (pipes, Streams { stdin, stdout, stderr, is_terminal: false })
+                        (pipes, Streams { stdin, stdout, stderr, is_terminal: terminal.is_some() })
                     }
                 };
                 let abandon = CancellationToken::new();

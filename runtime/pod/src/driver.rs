@@ -61,14 +61,14 @@ impl DriverKind {
     }
 
     /// Builds the driver, and the network that its processes listen in.
-    pub(crate) fn build(self) -> io::Result<(Box<dyn Driver>, Network)> {
-        Ok(match self {
+    pub(crate) fn build(self) -> (Box<dyn Driver>, Network) {
+        match self {
             Self::Plain => (Box::new(Plain::new()), Network::System(Names::OfSystem)),
             Self::Wasm(options) => {
-                let (driver, network) = Wasm::new(*options)?;
+                let (driver, network) = Wasm::new(*options);
                 (Box::new(driver), network)
             }
-        })
+        }
     }
 }
 
@@ -81,8 +81,18 @@ pub struct Streams {
     pub stdout: OwnedFd,
     /// Standard error.
     pub stderr: OwnedFd,
-    /// True if standard output is a terminal, which the process gets as its controlling one.
+    /// True if standard output is a terminal, which the process gets as its controlling one; or if one was asked for, and the
+    /// driver has [none](Terminals::Absent).
     pub is_terminal: bool,
+}
+
+/// The terminals of a driver's processes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Terminals {
+    /// A process that asks for one gets it.
+    Offered,
+    /// The driver refuses processes that ask for one.
+    Absent,
 }
 
 /// A way to run processes. All calls come from one thread, which lives as long as the pod.
@@ -111,6 +121,11 @@ pub trait Driver: Send {
     /// Returns the bounds on the files below [`root`](Self::root); none if its file system has some, or needs none.
     fn file_bounds(&self) -> Option<FileBounds> {
         None
+    }
+
+    /// Returns whether processes can have terminals.
+    fn terminals(&self) -> Terminals {
+        Terminals::Offered
     }
 
     /// Starts a process in a process group of its own.

@@ -29,7 +29,9 @@ pub use container::{
     ContainerError, ContainerLimits, ContainerOptions, ContainerProgram, ContainerUser, Gap, MountAccess,
     MountedDirectory, run_contained, run_in_container,
 };
-pub use driver::{Driver, DriverKind, Plain, Streams, Wasm, WasmListen, WasmOptions, WasmWorkload};
+pub use driver::{
+    Driver, DriverKind, Plain, Streams, Terminals, Wasm, WasmListen, WasmOptions, WasmWorkload,
+};
 pub use files::FileBounds;
 pub use options::{PodError, PodOptions};
 pub use pod::run;

@@ -1,23 +1,31 @@
 //! The way to the ports of a pod's workloads.
 
 use std::{
-    fs::File,
+    collections::BTreeMap,
     io,
     net::{IpAddr, Ipv4Addr},
     os::{
-        fd::{AsRawFd as _, OwnedFd},
-        unix::{fs::OpenOptionsExt as _, net::UnixListener},
+        fd::{AsFd as _, OwnedFd},
+        unix::net::UnixStream as Started,
     },
-    path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
+use periapt_helper::send_beside;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpStream, UnixStream},
+    time::sleep,
 };
 
 use crate::names::Names;
+
+/// The byte beside a connection, which has no meaning.
+const CONNECTION: u8 = b'c';
+
+/// The pause before another try to hand a connection to a server that has many waiting. Callers bound the whole time.
+const FULL_PAUSE: Duration = Duration::from_millis(20);
 
 /// A stream to a port.
 pub(crate) trait PortStream: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -29,21 +37,22 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> PortStream for S {}
 pub(crate) enum Network {
     /// The network of the pod's process.
     System(Names),
-    /// None: each port is a socket that this pod alone reaches.
-    Private(PortSockets),
+    /// None: servers receive their connections from this pod alone.
+    Private(PrivatePorts),
 }
 
-/// Sockets in a directory of the pod's own, one for each port. The directory is used by its descriptor, as the path of
-/// a socket may have 108 bytes alone.
-#[derive(Debug, Clone)]
-pub(crate) struct PortSockets(Arc<OwnedFd>);
+/// The ways to the servers of a pod that has no network, by their ports. Each is a socket to the server's process, on which
+/// the pod sends one end of a new pair of sockets for each connection: neither side makes a socket that others could reach,
+/// or connects to one.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct PrivatePorts(Arc<Mutex<BTreeMap<u16, Arc<Started>>>>);
 
 impl Network {
     /// Connects to a port of the pod.
     pub(crate) async fn port(&self, port: u16) -> io::Result<Box<dyn PortStream>> {
         match self {
             Self::System(_) => Ok(Box::new(TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await?)),
-            Self::Private(sockets) => Ok(Box::new(sockets.connect(port).await?)),
+            Self::Private(ports) => Ok(Box::new(ports.connect(port).await?)),
         }
     }
 
@@ -65,62 +74,93 @@ pub(crate) fn is_own(host: &str) -> bool {
         || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback() || address.is_unspecified())
 }
 
-impl PortSockets {
-    /// Opens the directory.
-    pub(crate) fn open(directory: &Path) -> io::Result<Self> {
-        let flags = libc::O_PATH | libc::O_DIRECTORY;
-        Ok(Self(Arc::new(File::options().read(true).custom_flags(flags).open(directory)?.into())))
+impl PrivatePorts {
+    /// Makes the socket on which the server of a port receives its connections. The one before receives no more.
+    pub(crate) fn listen(&self, port: u16) -> io::Result<OwnedFd> {
+        let (ours, theirs) = Started::pair()?;
+        ours.set_nonblocking(true)?;
+        self.servers().insert(port, Arc::new(ours));
+        Ok(theirs.into())
     }
 
-    fn path(&self, port: u16) -> PathBuf {
-        format!("/proc/self/fd/{}/{port}", self.0.as_raw_fd()).into()
-    }
-
-    /// Listens on a port. The socket of a server that has ended is replaced.
-    pub(crate) fn listen(&self, port: u16) -> io::Result<UnixListener> {
-        let path = self.path(port);
-        match std::fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        UnixListener::bind(path)
-    }
-
+    /// Connects to the server of a port. While more connections wait than the kernel holds for it, this one waits.
     async fn connect(&self, port: u16) -> io::Result<UnixStream> {
-        match UnixStream::connect(self.path(port)).await {
-            // A port on which nobody has listened yet.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                Err(io::ErrorKind::ConnectionRefused.into())
+        let server = self.servers().get(&port).cloned();
+        // A port on which nobody has listened yet.
+        let server = server.ok_or(io::ErrorKind::ConnectionRefused)?;
+        let (ours, theirs) = Started::pair()?;
+        ours.set_nonblocking(true)?;
+        loop {
+            match send_beside(&*server, &[CONNECTION], theirs.as_fd()) {
+                Ok(_) => return UnixStream::from_std(ours),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => sleep(FULL_PAUSE).await,
+                // The server has ended.
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                    return Err(io::ErrorKind::ConnectionRefused.into());
+                }
+                Err(error) => return Err(error),
             }
-            connected => connected,
         }
+    }
+
+    fn servers(&self) -> MutexGuard<'_, BTreeMap<u16, Arc<Started>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+
+    use periapt_helper::receive_beside;
+    use tokio::{io::AsyncReadExt as _, time::timeout};
+
     use super::*;
 
     #[tokio::test]
-    async fn a_private_port_is_reached_by_the_pod_alone_wherever_its_directory_is() {
-        let root = tempfile::tempdir().unwrap();
-        let directory = root.path().join("long".repeat(50));
-        std::fs::create_dir(&directory).unwrap();
-        let sockets = PortSockets::open(&directory).unwrap();
-        let network = Network::Private(sockets.clone());
+    async fn a_private_port_is_reached_by_the_pod_alone() {
+        let ports = PrivatePorts::default();
+        let network = Network::Private(ports.clone());
         let refused = network.port(8080).await.err().unwrap();
         assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
-        let listener = sockets.listen(8080).unwrap();
+        let server = Started::from(ports.listen(8080).unwrap());
         for host in ["localhost", "127.0.0.1", "::1", "0.0.0.0"] {
-            network.connect(host, 8080).await.map(drop).unwrap();
-            listener.accept().unwrap();
+            let mut client = network.connect(host, 8080).await.unwrap();
+            let mut accepted = Started::from(receive_beside(&server).unwrap().unwrap());
+            accepted.write_all(b"hello").unwrap();
+            let mut heard = [0; 5];
+            client.read_exact(&mut heard).await.unwrap();
+            assert_eq!(&heard, b"hello");
         }
         for host in ["10.0.0.1", "example.org", ""] {
             let error = network.connect(host, 8080).await.err().unwrap();
             assert!(error.contains("on its own port"), "{error}");
         }
-        drop(listener);
+        // One that waits ends with the server.
+        let mut waits = network.port(8080).await.unwrap();
+        drop(server);
+        assert_eq!(waits.read(&mut [0]).await.unwrap_or_default(), 0);
         assert_eq!(network.port(8080).await.err().unwrap().kind(), io::ErrorKind::ConnectionRefused);
-        sockets.listen(8080).unwrap();
+        let next = ports.listen(8080).unwrap();
+        network.port(8080).await.map(drop).unwrap();
+        receive_beside(next).unwrap().unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_connection_waits_for_a_server_that_has_many_waiting() {
+        let ports = PrivatePorts::default();
+        let server = Started::from(ports.listen(80).unwrap());
+        let full = Arc::clone(ports.servers().get(&80).unwrap());
+        let mut waiting = 0;
+        while (&*full).write_all(b"c").is_ok() {
+            waiting += 1;
+        }
+        let mut connecting = Box::pin(ports.connect(80));
+        timeout(FULL_PAUSE * 5, connecting.as_mut()).await.unwrap_err();
+        for _ in 0..waiting {
+            receive_beside(&server).unwrap_err();
+        }
+        timeout(Duration::from_secs(60), connecting).await.unwrap().unwrap();
+        receive_beside(&server).unwrap().unwrap();
     }
 }

@@ -62,7 +62,7 @@ pub async fn run(
     // A pod that is started by hand runs what its client asks for.
     let services = if keeper.is_some() { kind.services() } else { BTreeMap::new() };
     let workload_network = kind.workload_network();
-    let (driver, network) = kind.build().map_err(PodError::Setup)?;
+    let (driver, network) = kind.build();
     let (callers, search_path) = (Callers::Named, driver::SEARCH_PATH.to_owned());
     let served = Served {
         listeners,
@@ -117,7 +117,7 @@ pub(crate) async fn serve(
         certificates,
     } = served;
     driver.create().map_err(PodError::Setup)?;
-    let (root, file_bounds) = (driver.root(), driver.file_bounds());
+    let (root, file_bounds, terminals) = (driver.root(), driver.file_bounds(), driver.terminals());
     let (sockets, calls) = keeper.is_some().then(mpsc::unbounded_channel).unzip();
     let outward = Outward::new(workload_network, network.clone(), sockets.as_ref());
     let outward = outward.map_err(PodError::Setup)?;
@@ -129,7 +129,7 @@ pub(crate) async fn serve(
     let boot_id = settings.boot_id.clone();
     let supervisor = Supervisor::new(settings);
     let authorities = Authorities::new(root.clone(), certificates);
-    let ways = Ways { network: network.clone(), outward, authorities };
+    let ways = Ways { network: network.clone(), outward, authorities, terminals };
     let (core, handle, mut ends) = Core::new(supervisor, orders.clone(), reports, ways, services);
     let (notices, states) = (handle.notices(), handle.states());
     let state = Arc::new(api::State::new(handle, (root, owner), file_bounds, search_path));

@@ -1,26 +1,28 @@
-//! The listening socket of a server, which its pod opens.
+//! The socket of a server, which its pod opens.
 
 use std::{
+    future::pending,
     io,
     net::TcpListener,
-    os::{fd::OwnedFd, unix::net::UnixListener},
+    os::{fd::OwnedFd, unix::net::UnixStream as Started},
     pin::Pin,
     task::{Context, Poll},
 };
 
+use periapt_helper::receive_beside;
 use rustix::net::{AddressFamily, sockopt::socket_domain};
 use tokio::{
-    io::{AsyncRead, AsyncWrite, ReadBuf},
+    io::{AsyncRead, AsyncWrite, Interest, ReadBuf},
     net::{TcpStream, UnixStream},
 };
 
-/// A listening socket.
+/// A socket of a server.
 #[derive(Debug)]
 pub enum Listener {
     /// A TCP port of the host.
     Tcp(tokio::net::TcpListener),
-    /// A socket that only the pod reaches.
-    Unix(tokio::net::UnixListener),
+    /// A socket to the pod, on which it sends each connection.
+    Pod(UnixStream),
 }
 
 /// A connection of a client.
@@ -33,16 +35,16 @@ pub(crate) enum Connection {
 }
 
 impl Listener {
-    /// Takes a listening socket, within a runtime.
+    /// Takes the socket, within a runtime.
     ///
     /// # Errors
-    /// The descriptor is no socket that listens.
+    /// The descriptor is no socket.
     pub fn of(socket: OwnedFd) -> io::Result<Self> {
         match socket_domain(&socket)? {
             AddressFamily::UNIX => {
-                let listener = UnixListener::from(socket);
-                listener.set_nonblocking(true)?;
-                Ok(Self::Unix(tokio::net::UnixListener::from_std(listener)?))
+                let socket = Started::from(socket);
+                socket.set_nonblocking(true)?;
+                Ok(Self::Pod(UnixStream::from_std(socket)?))
             }
             _ => {
                 let listener = TcpListener::from(socket);
@@ -56,7 +58,16 @@ impl Listener {
     pub(crate) async fn accept(&self) -> io::Result<Connection> {
         Ok(match self {
             Self::Tcp(listener) => Connection::Tcp(listener.accept().await?.0),
-            Self::Unix(listener) => Connection::Unix(listener.accept().await?.0),
+            Self::Pod(socket) => {
+                let received = socket.async_io(Interest::READABLE, || receive_beside(socket)).await?;
+                let Some(connection) = received else {
+                    // The pod hands its connections to another process of the workload, or ends, and this one with it.
+                    return pending().await;
+                };
+                let connection = Started::from(connection);
+                connection.set_nonblocking(true)?;
+                Connection::Unix(UnixStream::from_std(connection)?)
+            }
         })
     }
 }
@@ -98,5 +109,35 @@ impl AsyncWrite for Connection {
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         of_either!(self, stream => stream.poll_shutdown(cx))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{io::Read as _, os::fd::AsFd as _, time::Duration};
+
+    use periapt_helper::send_beside;
+    use tokio::{io::AsyncWriteExt as _, time::timeout};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_server_receives_its_connections_from_its_pod() {
+        let (pod, socket) = Started::pair().unwrap();
+        let listener = Listener::of(socket.into()).unwrap();
+        for _ in 0..2 {
+            let (mut client, connection) = Started::pair().unwrap();
+            assert_eq!(send_beside(&pod, b"c", connection.as_fd()).unwrap(), 1);
+            drop(connection);
+            let mut accepted = listener.accept().await.unwrap();
+            accepted.write_all(b"hello").await.unwrap();
+            drop(accepted);
+            let mut heard = String::new();
+            client.read_to_string(&mut heard).unwrap();
+            assert_eq!(heard, "hello");
+        }
+        // One without a pod serves those that it has, and waits for its end.
+        drop(pod);
+        timeout(Duration::from_millis(50), listener.accept()).await.unwrap_err();
     }
 }

@@ -20,6 +20,8 @@ use tempfile::TempDir;
 
 use crate::text;
 
+mod fence;
+
 /// The longest wait for a condition.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -117,13 +119,7 @@ impl Pod {
 
     /// Returns the processes of workloads.
     fn workloads(&self) -> Vec<u32> {
-        let parent = format!("PPid:\t{}\n", self.process.id());
-        let is_own = |pid: &u32| {
-            let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-            status.contains(&parent) && !status.contains("State:\tZ")
-        };
-        let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-        entries.filter_map(|it| it.file_name().to_str()?.parse().ok()).filter(is_own).collect()
+        children(self.process.id())
     }
 
     fn workload(&self) -> anyhow::Result<u32> {
@@ -143,6 +139,17 @@ impl Drop for Pod {
         }
         let _ = self.process.wait();
     }
+}
+
+/// Returns the processes that a process has started, and that run.
+fn children(parent: u32) -> Vec<u32> {
+    let parent = format!("PPid:\t{parent}\n");
+    let is_own = |pid: &u32| {
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        status.contains(&parent) && !status.contains("State:\tZ")
+    };
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|it| it.file_name().to_str()?.parse().ok()).filter(is_own).collect()
 }
 
 fn is_done(change: &Value) -> bool {
@@ -438,7 +445,13 @@ fn files_of_clients_stay_below_the_root_and_within_their_bounds() -> anyhow::Res
 
 /// Uploads a file, and returns the answer.
 fn push(pod: &Pod, path: &str, content: &str) -> anyhow::Result<String> {
-    let order = json!({ "action": "write", "files": [{ "path": path }] });
+    upload(pod, &json!({ "path": path }), content)
+}
+
+/// Uploads a file with its settings, and returns the answer.
+fn upload(pod: &Pod, file: &Value, content: &str) -> anyhow::Result<String> {
+    let path = text(file, "/path")?;
+    let order = json!({ "action": "write", "files": [file] });
     let part =
         |head: &str, body: &str| format!("--b\r\nContent-Disposition: form-data; {head}\r\n\r\n{body}\r\n");
     let body = [

@@ -194,7 +194,7 @@ impl Verb for Agent {
             }
             Self::EndPods { .. } => Runtime::AllCores(Service { name: "periapt-agent", log_format: None }),
             Self::HoldPods { job } => Runtime::Own(periapt_agent::run_holder, job),
-            Self::Pod(_) => Runtime::AllCores(Service { name: "periapt-pod", log_format: None }),
+            Self::Pod(pod) => Runtime::Fenced(Service { name: "periapt-pod", log_format: None }, &**pod),
             Self::Runner { directories } => Runtime::Own(periapt_agent::run_runner, directories),
             Self::CompileHelper { order } => Runtime::Own(periapt_agent::run_compile_helper, order),
             Self::UnpackHelper { order } => Runtime::Own(periapt_agent::run_unpack_helper, order),

@@ -1,8 +1,9 @@
 //! The system calls that a process may make: seccomp.
 //!
 //! A call that is not listed fails as if the kernel did not have it, so that a C library that tries a new call falls
-//! back to an older one. No list has sockets, programs and processes, other processes' memory and signals, owners of
-//! files, rings, keys, mounts or namespaces. That of unpackers alone has links, modes and attributes of files.
+//! back to an older one. No list has other processes' memory, owners of files, rings, keys, mounts or namespaces. That of
+//! unpackers alone has links, modes and attributes of files; that of pods alone has programs, processes and signals, and has
+//! sockets for one that is started by hand.
 
 use std::collections::BTreeMap;
 
@@ -132,6 +133,40 @@ const UNPACKER: &[c_long] = &[
     libc::SYS_pwrite64,
 ];
 
+/// Calls for a pod beside a workload's: the start and the end of its workloads' processes, and what these call before they
+/// raise a fence of their own.
+const POD: &[c_long] = &[
+    libc::SYS_execve,
+    libc::SYS_wait4,
+    libc::SYS_waitid,
+    libc::SYS_kill,
+    libc::SYS_tgkill,
+    libc::SYS_setpgid,
+    libc::SYS_chdir,
+    libc::SYS_getcwd,
+    libc::SYS_umask,
+    libc::SYS_faccessat,
+    libc::SYS_faccessat2,
+    libc::SYS_set_tid_address,
+    libc::SYS_close_range,
+    libc::SYS_capget,
+    libc::SYS_capset,
+    libc::SYS_seccomp,
+    libc::SYS_landlock_create_ruleset,
+    libc::SYS_landlock_add_rule,
+    libc::SYS_landlock_restrict_self,
+];
+
+/// Calls for a pod that is started by hand, with sockets of the host.
+const SOCKETS: &[c_long] = &[
+    libc::SYS_socket,
+    libc::SYS_bind,
+    libc::SYS_listen,
+    libc::SYS_connect,
+    libc::SYS_setsockopt,
+    libc::SYS_sendmmsg,
+];
+
 /// Older names of calls that name files, which only this processor has.
 #[cfg(target_arch = "x86_64")]
 const OLDER_FILES: &[c_long] = &[
@@ -158,6 +193,41 @@ const OLDER_UNPACKER: &[c_long] = &[libc::SYS_chmod, libc::SYS_link, libc::SYS_s
 #[cfg(not(target_arch = "x86_64"))]
 const OLDER_UNPACKER: &[c_long] = &[];
 
+/// Older names of a pod's other calls.
+#[cfg(target_arch = "x86_64")]
+const OLDER_POD: &[c_long] = &[
+    libc::SYS_access,
+    libc::SYS_readlink,
+    libc::SYS_dup2,
+    libc::SYS_arch_prctl,
+    libc::SYS_fork,
+    libc::SYS_vfork,
+];
+#[cfg(not(target_arch = "x86_64"))]
+const OLDER_POD: &[c_long] = &[];
+
+/// The bits of a socket's type that are its kind.
+const KINDS_OF_SOCKETS: u64 = 0xf;
+
+/// The namespaces that `clone` could make.
+const NAMESPACES: libc::c_int = libc::CLONE_NEWUSER
+    | libc::CLONE_NEWNS
+    | libc::CLONE_NEWPID
+    | libc::CLONE_NEWNET
+    | libc::CLONE_NEWIPC
+    | libc::CLONE_NEWUTS
+    | libc::CLONE_NEWCGROUP;
+
+/// The settings of processes that a pod and its workloads change: names, the end with a parent or after it, and the right to
+/// new privileges, which they give up.
+const POD_SETTINGS: [libc::c_int; 5] = [
+    libc::PR_SET_NAME,
+    libc::PR_GET_NAME,
+    libc::PR_SET_PDEATHSIG,
+    libc::PR_SET_CHILD_SUBREAPER,
+    libc::PR_SET_NO_NEW_PRIVS,
+];
+
 /// The commands of `fcntl`: flags, copies and seals of open descriptors. Commands about signals are left out.
 const FCNTL: [i32; 8] = [
     libc::F_GETFD,
@@ -180,19 +250,25 @@ fn program(fence: Fence<'_>) -> Result<BpfProgram, BackendError> {
     let always = match fence {
         Fence::Helper => {
             rules.extend(no_code()?);
-            [COMMON, &[], &[], &[], &[]]
+            vec![COMMON]
         }
         Fence::Unpacker(_) => {
             rules.extend(no_code()?);
-            [COMMON, UNPACKER, OLDER_FILES, OLDER_UNPACKER, &[]]
+            vec![COMMON, UNPACKER, OLDER_FILES, OLDER_UNPACKER]
         }
         Fence::Runner(_) => {
             rules.extend(runner_conditional()?);
-            [COMMON, RUNNER, OLDER_FILES, OLDER_RUNNER, &[]]
+            vec![COMMON, RUNNER, OLDER_FILES, OLDER_RUNNER]
         }
         Fence::Workload(_) => {
             rules.extend(runner_conditional()?);
-            [COMMON, RUNNER, OLDER_FILES, OLDER_RUNNER, WORKLOAD]
+            vec![COMMON, RUNNER, OLDER_FILES, OLDER_RUNNER, WORKLOAD]
+        }
+        Fence::Pod(places) => {
+            rules.extend(runner_conditional()?);
+            rules.extend(pod_conditional()?);
+            let sockets: &[c_long] = if places.has_network() { SOCKETS } else { &[] };
+            vec![COMMON, RUNNER, OLDER_FILES, OLDER_RUNNER, WORKLOAD, POD, OLDER_POD, sockets]
         }
     };
     rules.extend(always.concat().into_iter().map(|call| (call, Vec::new())));
@@ -203,7 +279,7 @@ fn program(fence: Fence<'_>) -> Result<BpfProgram, BackendError> {
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
-/// Returns the calls for both fences with restricted arguments.
+/// Returns the calls for all fences with restricted arguments.
 fn conditional() -> Result<Rules, BackendError> {
     let thread = libc::CLONE_THREAD.unsigned_abs().into();
     let name = libc::PR_SET_NAME.unsigned_abs().into();
@@ -235,6 +311,22 @@ fn runner_conditional() -> Result<Rules, BackendError> {
         (libc::SYS_ioctl, any_of(1, [libc::FIONBIO, libc::FIOCLEX])?),
         // Times of open files, not of named ones.
         (libc::SYS_utimensat, vec![when([null(1)?])?]),
+    ]))
+}
+
+/// Returns the calls for a pod with restricted arguments. Its workloads' processes inherit the restrictions.
+fn pod_conditional() -> Result<Rules, BackendError> {
+    let family = libc::AF_UNIX.unsigned_abs().into();
+    // Flags are in the higher bits. Sockets of datagrams, which can be sent to any other, are left out.
+    let pair = |kind: libc::c_int| {
+        when([number(0, family)?, masked(1, KINDS_OF_SOCKETS, kind.unsigned_abs().into())?])
+    };
+    Ok(BTreeMap::from([
+        (libc::SYS_clone, vec![when([masked(0, NAMESPACES.unsigned_abs().into(), 0)?])?]),
+        (libc::SYS_prctl, any_of(0, POD_SETTINGS.map(|setting| u64::from(setting.unsigned_abs())))?),
+        // Limits of its own process.
+        (libc::SYS_prlimit64, vec![when([number(0, 0)?])?]),
+        (libc::SYS_socketpair, vec![pair(libc::SOCK_STREAM)?, pair(libc::SOCK_SEQPACKET)?]),
     ]))
 }
 

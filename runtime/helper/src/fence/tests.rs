@@ -7,7 +7,10 @@ use std::{
     net::{TcpListener, TcpStream},
     os::{
         fd::AsRawFd as _,
-        unix::{fs::symlink, net::UnixListener},
+        unix::{
+            fs::{OpenOptionsExt as _, PermissionsExt as _, chown, symlink},
+            net::{UnixDatagram, UnixListener, UnixStream},
+        },
     },
     path::Path,
     process::Command,
@@ -17,7 +20,7 @@ use std::{
 use rustix::process::{Signal, getppid, kill_process, test_kill_process};
 
 use super::*;
-use crate::DirectoryAccess;
+use crate::{DirectoryAccess, Resident};
 
 /// Runs a function on a thread behind a fence.
 fn behind<T: Send>(fence: Fence<'_>, tries: impl FnOnce() -> T + Send) -> T {
@@ -211,6 +214,105 @@ fn a_workload_reads_its_directories_and_accepts_connections_to_its_socket() {
         assert!(maps_code());
     });
     client.join().unwrap().unwrap();
+}
+
+#[test]
+fn a_pod_opens_its_places_and_starts_its_program_alone() {
+    let root = tempfile::tempdir().unwrap();
+    let at = |name: &str| root.path().join(name);
+    for directory in ["root", "storage", "files", "other"] {
+        fs::create_dir(at(directory)).unwrap();
+    }
+    for file in ["component", "files/file", "other/file"] {
+        fs::write(at(file), file).unwrap();
+    }
+    fs::copy("/bin/true", at("true")).unwrap();
+    let _listener = UnixListener::bind(at("socket")).unwrap();
+    let directory =
+        |name: &str, access| WorkloadDirectory { host: at(name), guest: format!("/{name}"), access };
+    let places = PodPlaces {
+        root: at("root"),
+        directories: vec![
+            directory("storage", DirectoryAccess::ReadWrite),
+            directory("files", DirectoryAccess::ReadOnly),
+        ],
+        components: vec![at("component")],
+        program: at("true"),
+        sockets: PodSockets::Pairs,
+    };
+    let parent = getppid().unwrap().as_raw_nonzero();
+    behind(Fence::Pod(&places), || {
+        let mode = |path: &Path| fs::set_permissions(path, fs::Permissions::from_mode(0o777)).is_ok();
+        assert_none(vec![
+            ("another program", Command::new("/bin/true").status().is_ok()),
+            ("a file of the system's", File::open("/etc/passwd").is_ok()),
+            ("a directory of the system's", fs::read_dir("/").is_ok()),
+            ("a list of processes", fs::read_dir("/proc").is_ok()),
+            ("the environment of another process", fs::read(format!("/proc/{parent}/environ")).is_ok()),
+            ("memory of another process", File::open(format!("/proc/{parent}/mem")).is_ok()),
+            ("another pod's file", fs::read(at("other/file")).is_ok()),
+            ("a file beside its own", fs::write(at("new"), "x").is_ok()),
+            ("a change of the component", fs::write(at("component"), "x").is_ok()),
+            ("a change of files to read", fs::write(at("files/file"), "x").is_ok()),
+            ("a link", symlink("/etc/passwd", at("root/link")).is_ok()),
+            ("the mode of another's file", mode(&at("other/file"))),
+            ("the mode of its program", mode(&at("true"))),
+            ("the owner of another's file", chown(at("other/file"), None, Some(0)).is_ok()),
+            ("a listening socket", TcpListener::bind("127.0.0.1:0").is_ok()),
+            ("a socket in the file system", UnixListener::bind(at("root/socket")).is_ok()),
+            ("a connection to a socket of the host", UnixStream::connect(at("socket")).is_ok()),
+            ("a socket of datagrams", UnixDatagram::pair().is_ok()),
+            ("privileges", rustix::thread::set_thread_uid(rustix::fs::Uid::from_raw(1)).is_ok()),
+        ]);
+        let kept = capabilities(None).unwrap();
+        assert!(kept.permitted.is_empty() && kept.effective.is_empty(), "{kept:?}");
+        for place in ["root", "storage"] {
+            fs::create_dir(at(place).join("deep")).unwrap();
+            let new = at(place).join("new");
+            File::options().write(true).create_new(true).mode(0o600).open(&new).unwrap();
+            fs::rename(new, at(place).join("deep/new")).unwrap();
+            fs::remove_dir_all(at(place).join("deep")).unwrap();
+        }
+        for file in ["component", "files/file"] {
+            assert_eq!(fs::read_to_string(at(file)).unwrap(), file);
+        }
+        File::open("/dev/null").unwrap();
+        UnixStream::pair().unwrap();
+        assert!(Command::new(at("true")).status().unwrap().success());
+        // What its program needs when it is a workload.
+        Resident::open().unwrap();
+        behind(Fence::Workload(&places.directories), || {
+            assert_none(escapes());
+            assert_none(vec![("the pod's root", fs::read_dir(at("root")).is_ok())]);
+            assert_eq!(fs::read_to_string(at("files/file")).unwrap(), "files/file");
+            assert!(maps_code());
+        });
+    });
+}
+
+#[test]
+fn a_pod_that_is_started_by_hand_has_sockets_of_the_host() {
+    let root = tempfile::tempdir().unwrap();
+    let at = |name: &str| root.path().join(name);
+    for directory in ["root", "sockets"] {
+        fs::create_dir(at(directory)).unwrap();
+    }
+    let places = PodPlaces {
+        root: at("root"),
+        directories: Vec::new(),
+        components: Vec::new(),
+        program: "/bin/true".into(),
+        sockets: PodSockets::OfHost(Some(at("sockets"))),
+    };
+    behind(Fence::Pod(&places), || {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let _listener = UnixListener::bind(at("sockets/socket")).unwrap();
+        UnixStream::connect(at("sockets/socket")).unwrap();
+        fs::remove_file(at("sockets/socket")).unwrap();
+        UnixListener::bind(at("root/socket")).unwrap_err();
+        fs::write(at("sockets/file"), "x").unwrap_err();
+    });
 }
 
 #[test]

@@ -177,7 +177,9 @@ impl Driver for Plain {
     fn kill(&mut self) {
         let until = Instant::now() + KILL_TIME;
         loop {
-            let left = descendants();
+            let mut left = descendants();
+            // Behind a fence that hides other processes these are all that there are.
+            left.extend(self.children.keys().filter_map(|pid| Pid::from_raw(*pid)));
             for pid in &left {
                 let _ = kill_process(*pid, rustix::process::Signal::KILL);
             }

@@ -3,11 +3,12 @@
 
 use std::{
     collections::BTreeMap,
+    fs::DirBuilder,
     io,
     net::{IpAddr, SocketAddr, TcpListener},
     os::{
         fd::{AsRawFd, OwnedFd, RawFd},
-        unix::{net::UnixStream, process::CommandExt as _},
+        unix::{fs::DirBuilderExt as _, net::UnixStream, process::CommandExt as _},
     },
     path::PathBuf,
     process::{Command, Stdio},
@@ -19,17 +20,18 @@ use periapt_helper::{
 };
 use periapt_pebble::{ProcessId, Signal, Spawn};
 use rustix::{
+    fs::Mode,
     io::{FdFlags, fcntl_setfd},
     net::sockopt::set_tcp_nodelay,
-    process::set_parent_process_death_signal,
+    process::{set_parent_process_death_signal, umask},
 };
 use tokio::sync::mpsc;
 
-use super::{Driver, Plain, Streams};
+use super::{Driver, Plain, Streams, Terminals};
 use crate::{
     files::FileBounds,
     names::Names,
-    network::{Network, PortSockets},
+    network::{Network, PrivatePorts},
 };
 
 /// The bounds on the files of a workload, which are on the disk of the host.
@@ -57,8 +59,8 @@ pub struct WasmOptions {
 pub enum WasmListen {
     /// An address of the host.
     Address(IpAddr),
-    /// Sockets in this directory, which this user alone may enter: the pod alone reaches them.
-    Directory(PathBuf),
+    /// No address: the pod alone reaches them.
+    Private,
 }
 
 /// A workload as a charm declares it.
@@ -76,6 +78,8 @@ pub struct Wasm {
     options: WasmOptions,
     ports: Ports,
     processes: Plain,
+    /// The mask of new files' modes, which workloads have.
+    mask: Mode,
     /// The way for the sockets on which workloads call other units.
     calls: Option<mpsc::UnboundedSender<OwnedFd>>,
 }
@@ -84,20 +88,22 @@ pub struct Wasm {
 #[derive(Debug)]
 enum Ports {
     Tcp(IpAddr),
-    Private(PortSockets),
+    Private(PrivatePorts),
 }
 
 impl Wasm {
     /// Creates the driver, and the network that servers listen in.
-    pub(crate) fn new(options: WasmOptions) -> io::Result<(Self, Network)> {
+    pub(crate) fn new(options: WasmOptions) -> (Self, Network) {
         let (ports, network) = match &options.listen {
             WasmListen::Address(address) => (Ports::Tcp(*address), Network::System(Names::OfSystem)),
-            WasmListen::Directory(directory) => {
-                let sockets = PortSockets::open(directory)?;
-                (Ports::Private(sockets.clone()), Network::Private(sockets))
+            WasmListen::Private => {
+                let ports = PrivatePorts::default();
+                (Ports::Private(ports.clone()), Network::Private(ports))
             }
         };
-        Ok((Self { options, ports, processes: Plain::new(), calls: None }, network))
+        // New files have the modes that clients name from the start: behind its fence the pod changes no modes.
+        let mask = umask(Mode::empty());
+        (Self { options, ports, processes: Plain::new(), mask, calls: None }, network)
     }
 
     /// Returns the workload of a command's first word.
@@ -128,9 +134,8 @@ impl Wasm {
     fn listen(&self, port: u16) -> Result<OwnedFd, String> {
         match &self.ports {
             Ports::Tcp(address) => listen_on((*address, port).into()).map(Into::into),
-            Ports::Private(sockets) => {
-                let listener = sockets.listen(port);
-                listener.map(Into::into).map_err(|error| format!("cannot listen on port {port}: {error}"))
+            Ports::Private(ports) => {
+                ports.listen(port).map_err(|error| format!("cannot listen on port {port}: {error}"))
             }
         }
     }
@@ -166,7 +171,7 @@ fn unsupported(name: &str, workload: &WasmWorkload, spawn: &Spawn, streams: &Str
 
 impl Driver for Wasm {
     fn create(&mut self) -> io::Result<()> {
-        std::fs::create_dir_all(&self.options.root)?;
+        DirBuilder::new().recursive(true).mode(0o755).create(&self.options.root)?;
         self.processes.create()
     }
 
@@ -180,6 +185,10 @@ impl Driver for Wasm {
 
     fn file_bounds(&self) -> Option<FileBounds> {
         Some(FILE_BOUNDS)
+    }
+
+    fn terminals(&self) -> Terminals {
+        Terminals::Absent
     }
 
     fn spawn(&mut self, process: ProcessId, spawn: &Spawn, streams: Streams) -> Result<(), String> {
@@ -215,7 +224,9 @@ impl Driver for Wasm {
             .stdout(Stdio::from(stdout))
             .stderr(Stdio::from(stderr))
             .process_group(0);
+        let mask = self.mask;
         let prepare = move || {
+            umask(mask);
             // All others are closed.
             its_calls.iter().try_for_each(|socket| fcntl_setfd(socket, FdFlags::empty()))?;
             Ok(set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?)

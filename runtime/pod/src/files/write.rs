@@ -1,11 +1,15 @@
 //! New files and directories, and files to read.
 
 use std::{
-    fs::{self, DirBuilder, File, OpenOptions, Permissions},
+    fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions},
     io::{self, Write as _},
-    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _, chown, lchown},
+    os::unix::fs::{
+        DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, chown, fchown, lchown,
+    },
     path::{Path, PathBuf},
 };
+
+use rustix::process::{getegid, geteuid};
 
 use super::{error::FileError, place::Place};
 
@@ -56,8 +60,11 @@ impl Upload {
             .parent()
             .unwrap_or(Path::new("/"))
             .join(format!(".periapt-{:016x}.partial", u64::from_le_bytes(random)));
+        // A file that is given away is the pod's alone until it is whole.
+        let own = (geteuid().as_raw(), getegid().as_raw());
+        let first = if owner.is_none_or(|owner| owner == own) { mode } else { 0o600 };
         let file =
-            OpenOptions::new().write(true).create_new(true).mode(0o600).open(&partial).map_err(failed)?;
+            OpenOptions::new().write(true).create_new(true).mode(first).open(&partial).map_err(failed)?;
         Ok(Self { shown: place.shown.clone(), target, partial, file, mode, owner, is_whole: false })
     }
 
@@ -69,17 +76,15 @@ impl Upload {
     /// Gives the file its owner, its permissions and its name.
     pub(crate) fn finish(mut self) -> Result<(), FileError> {
         let failed = |call: &str, error: io::Error| FileError::of(call, &self.shown, &error);
-        if let Some((user, group)) = self.owner {
-            rustix::fs::fchown(
-                &self.file,
-                Some(rustix::fs::Uid::from_raw(user)),
-                Some(rustix::fs::Gid::from_raw(group)),
-            )
-            .map_err(|error| failed("chown", error.into()))?;
+        let found = self.file.metadata().map_err(|error| failed("stat", error))?;
+        if let Some((user, group)) = self.owner.filter(|owner| !has_owner(&found, *owner)) {
+            fchown(&self.file, Some(user), Some(group))
+                .map_err(|error| failed("chown", not_permitted(error)))?;
         }
-        self.file
-            .set_permissions(Permissions::from_mode(self.mode))
-            .map_err(|error| failed("chmod", error))?;
+        if !has_mode(&found, self.mode) {
+            let changed = self.file.set_permissions(Permissions::from_mode(self.mode));
+            changed.map_err(|error| failed("chmod", not_permitted(error)))?;
+        }
         fs::rename(&self.partial, &self.target).map_err(|error| failed("rename", error))?;
         self.is_whole = true;
         Ok(())
@@ -104,11 +109,31 @@ fn make_parents(path: &Path, owner: Option<(u32, u32)>) -> io::Result<()> {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && directory.is_dir() => continue,
             made => made?,
         }
-        if let Some((user, group)) = owner {
-            lchown(directory, Some(user), Some(group))?;
+        if let Some((user, group)) = owner
+            && !has_owner(&fs::symlink_metadata(directory)?, (user, group))
+        {
+            lchown(directory, Some(user), Some(group)).map_err(not_permitted)?;
         }
     }
     Ok(())
+}
+
+/// Returns true if a file has an owner. A pod of WebAssembly workloads may not even ask for it again.
+fn has_owner(found: &Metadata, (user, group): (u32, u32)) -> bool {
+    (found.uid(), found.gid()) == (user, group)
+}
+
+/// Returns true if a file has a mode, as new files have where no mask counts.
+fn has_mode(found: &Metadata, mode: u32) -> bool {
+    found.mode() & 0o7777 == mode
+}
+
+/// Returns the error of a change that the pod's fence denies as the kernel tells it to a process without the right.
+fn not_permitted(error: io::Error) -> io::Error {
+    match error.raw_os_error() {
+        Some(libc::ENOSYS) => io::Error::from_raw_os_error(libc::EPERM),
+        _ => error,
+    }
 }
 
 /// Makes a directory; with its parents, if it or one of them is missing.
@@ -126,11 +151,16 @@ pub(crate) fn make_directory(
         make_parents(&place.path, owner).map_err(|error| failed("mkdir", error))?;
     }
     DirBuilder::new().mode(mode).create(&place.path).map_err(|error| failed("mkdir", error))?;
-    if let Some((user, group)) = owner {
-        chown(&place.path, Some(user), Some(group)).map_err(|error| failed("chown", error))?;
+    let found = fs::metadata(&place.path).map_err(|error| failed("stat", error))?;
+    if let Some((user, group)) = owner.filter(|owner| !has_owner(&found, *owner)) {
+        chown(&place.path, Some(user), Some(group)).map_err(|error| failed("chown", not_permitted(error)))?;
+    }
+    if has_mode(&found, mode) {
+        return Ok(());
     }
     // The mask of the pod's process does not count.
-    fs::set_permissions(&place.path, Permissions::from_mode(mode)).map_err(|error| failed("chmod", error))
+    let changed = fs::set_permissions(&place.path, Permissions::from_mode(mode));
+    changed.map_err(|error| failed("chmod", not_permitted(error)))
 }
 
 /// Opens a regular file. Nothing else is opened for longer than it takes to see what it is.

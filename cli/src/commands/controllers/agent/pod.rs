@@ -3,15 +3,17 @@
 use std::{
     collections::BTreeMap,
     ffi::OsString,
+    fs,
     net::{IpAddr, SocketAddr},
     os::fd::AsFd as _,
-    path::PathBuf,
+    path::{Path, PathBuf},
     str::FromStr,
 };
 
 use clap::Args;
 use periapt_helper::{
-    DirectoryAccess, Program, Resident, WorkloadDirectory, WorkloadLimits, give_back_what_is_freed,
+    DirectoryAccess, Fence, MissingFence, PodPlaces, PodSockets, Program, Resident, WorkloadDirectory,
+    WorkloadLimits, forbid_core_dumps, give_back_what_is_freed,
 };
 use periapt_host_api::storage::parse_bytes;
 use periapt_pod::{
@@ -20,6 +22,7 @@ use periapt_pod::{
 };
 
 use crate::{
+    commands::Fenced,
     error::{Explain as _, Failure, Result, with_source},
     input,
     logging::environment_of_processes,
@@ -62,10 +65,9 @@ pub(crate) struct Pod {
     /// The address on which servers of the driver wasm listen
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     listen: IpAddr,
-    /// A directory, which this user alone may enter, for the sockets on which servers of the driver wasm listen instead: this
-    /// pod alone reaches them
-    #[arg(long, value_name = "DIR", conflicts_with = "listen")]
-    ports: Option<PathBuf>,
+    /// Servers of the driver wasm listen nowhere: this pod alone connects to them
+    #[arg(long, conflicts_with = "listen")]
+    private_ports: bool,
     #[command(flatten)]
     container: Container,
 }
@@ -157,6 +159,40 @@ impl Pod {
     }
 }
 
+impl Fenced for Pod {
+    /// Raises the fence of a pod with the driver wasm. The processes of a container raise theirs in its namespaces, and the
+    /// driver plain has none.
+    fn raise_fence(&self) -> Result<Vec<MissingFence>> {
+        if self.driver != WASM {
+            return Ok(Vec::new());
+        }
+        let DriverKind::Wasm(options) = driver(self)? else { return Ok(Vec::new()) };
+        let WasmOptions { program, root, workloads, directories, .. } = *options;
+        fs::create_dir_all(&root).explain(|| format!("{}", root.display()))?;
+        forbid_core_dumps().explain(|| "cannot forbid core dumps".to_owned())?;
+        let places = PodPlaces {
+            root,
+            directories,
+            components: workloads.into_values().map(|workload| workload.component).collect(),
+            program: program.path,
+            sockets: self.sockets()?,
+        };
+        Ok(Fence::Pod(&places).raise())
+    }
+}
+
+impl Pod {
+    /// Returns the sockets that a pod with the driver wasm makes.
+    fn sockets(&self) -> Result<PodSockets> {
+        let socket = self.socket.clone().map(absolute).transpose()?;
+        let directory = socket.and_then(|socket| socket.parent().map(Path::to_owned));
+        Ok(match directory.is_none() && self.http.is_none() && self.private_ports {
+            true => PodSockets::Pairs,
+            false => PodSockets::OfHost(directory),
+        })
+    }
+}
+
 /// Runs the pod without a container.
 async fn uncontained(pod: Pod, shown: &str) -> Result<i32> {
     let driver = driver(&pod)?;
@@ -191,9 +227,9 @@ fn driver(pod: &Pod) -> Result<DriverKind> {
             root: absolute(root.clone())?,
             workloads: workloads(&pod.workloads)?,
             directories: directories(&pod.container.mounts)?,
-            listen: match &pod.ports {
-                Some(directory) => WasmListen::Directory(absolute(directory.clone())?),
-                None => WasmListen::Address(pod.listen),
+            listen: match pod.private_ports {
+                true => WasmListen::Private,
+                false => WasmListen::Address(pod.listen),
             },
             limits: workload_limits(pod.container.memory),
         }))),

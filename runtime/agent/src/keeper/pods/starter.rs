@@ -257,7 +257,7 @@ impl PodStarter {
         }
     }
 
-    /// Creates a directory for a pod, with the places for its files and its sockets.
+    /// Creates a directory for a pod, with the place for its files.
     fn directory(&self) -> io::Result<Temporary> {
         loop {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
@@ -267,9 +267,7 @@ impl PodStarter {
                 true => {}
                 false => {
                     let made = Temporary::new(path);
-                    for part in [ROOT, PORTS] {
-                        private_directory(&made.path().join(part))?;
-                    }
+                    private_directory(&made.path().join(ROOT))?;
                     return Ok(made);
                 }
             }
@@ -292,9 +290,6 @@ pub(super) fn driver_arguments(driver: ContainerDriver) -> Vec<OsString> {
 /// The directory of a pod that its workload reads as `/`.
 const ROOT: &str = "root";
 
-/// The directory of the sockets on which a pod's workload listens.
-const PORTS: &str = "ports";
-
 /// Returns the arguments of a pod with a WebAssembly workload.
 fn wasm(name: &str, component: &Path, port: Option<u16>, directory: &Path) -> Vec<OsString> {
     let mut workload = OsString::from(format!("{name}="));
@@ -302,14 +297,12 @@ fn wasm(name: &str, component: &Path, port: Option<u16>, directory: &Path) -> Ve
     // The colon ends the path, whatever it has at its end.
     workload.push(":");
     workload.push(port.map(|port| port.to_string()).unwrap_or_default());
-    let (root, ports) = (directory.join(ROOT), directory.join(PORTS));
-    let words: [OsString; 8] = [
+    let words: [OsString; 7] = [
         "--driver".into(),
         "wasm".into(),
         "--root".into(),
-        root.into(),
-        "--ports".into(),
-        ports.into(),
+        directory.join(ROOT).into(),
+        "--private-ports".into(),
         "--workload".into(),
         workload,
     ];
@@ -414,7 +407,7 @@ pub(super) mod tests {
         let starter = starter(PodDrivers::default(), directory.path());
         let (one, other) = (starter.directory().unwrap(), starter.directory().unwrap());
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 3);
-        assert!(one.path().join(PORTS).is_dir() && other.path().join(ROOT).is_dir());
+        assert!(one.path().join(ROOT).is_dir() && other.path().join(ROOT).is_dir());
         drop((one, other));
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
     }
