@@ -87,6 +87,7 @@ impl PodPlaces {
     pub(super) fn allowed(&self) -> Vec<(PathFd, BitFlags<AccessFs>)> {
         let file: BitFlags<AccessFs> = AccessFs::ReadFile.into();
         let program = AccessFs::ReadFile | AccessFs::Execute;
+        let libraries = libraries();
         let mut places: Vec<(&Path, BitFlags<AccessFs>)> = vec![
             (self.root.as_path(), write()),
             (self.program.as_path(), program),
@@ -103,7 +104,6 @@ impl PodPlaces {
         }));
         places.extend(self.components.iter().map(|component| (component.as_path(), file)));
         places.extend(AUTHORITIES.map(|path| (Path::new(path), read())));
-        let libraries = libraries();
         places.extend(libraries.iter().map(|directory| (directory.as_path(), program)));
         if let PodSockets::OfHost(directory) = &self.sockets {
             places.extend(NAMES.map(|path| (Path::new(path), file)));
