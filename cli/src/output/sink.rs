@@ -2,6 +2,7 @@
 
 use std::{
     io::{self, IsTerminal as _, Write},
+    os::fd::{AsFd as _, OwnedFd},
     path::Path,
 };
 
@@ -55,6 +56,11 @@ impl Sink {
         }
         Ok(())
     }
+}
+
+/// Returns a copy of standard output, where it is no place for output but a file that this process holds for another.
+pub(crate) fn inherited() -> io::Result<OwnedFd> {
+    io::stdout().as_fd().try_clone_to_owned()
 }
 
 /// Prints a message for the operator on standard error, in one piece.

@@ -75,7 +75,7 @@ pub(crate) enum Agent {
         data: PathBuf,
     },
     #[command(hide = true)]
-    Pod(Pod),
+    Pod(Box<Pod>),
     /// A pod's process in the namespaces of its container: started by a pod
     #[command(hide = true)]
     PodInside {

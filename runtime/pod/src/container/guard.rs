@@ -1,7 +1,7 @@
 //! The guard: it makes the namespaces, starts the pod's process in them, and removes all at its end.
 
 use std::{
-    ffi::{CString, OsStr},
+    ffi::CString,
     fs::File,
     io::{self, Write as _},
     net::IpAddr,
@@ -26,11 +26,11 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    calls::{self, Image, NewNamespaces},
+    calls::{self, NewNamespaces},
     error::ContainerError,
     gap::Gap,
     ids::Ids,
-    options::{ContainerLimits, ContainerOptions, ContainerProgram, MountAccess, MountedDirectory},
+    options::{ContainerLimits, ContainerOptions, MountAccess, MountedDirectory},
     order::{InsideOrder, Layer, Line, Order, OrderedMount, OrderedNetwork},
     unit_network::UnitNetwork,
 };
@@ -329,7 +329,7 @@ impl Container {
             kept.extend(socket);
         }
         kept.extend(trees.iter().map(|Tree { tree, .. }| tree.as_raw_fd()));
-        let image = image(&options.program, &InsideOrder::Pod(Box::new(order))).map_err(&doing)?;
+        let image = InsideOrder::Pod(Box::new(order)).image(&options.program).map_err(&doing)?;
         let process = calls::start(home.namespaces(), &image, (&waits, &go), &kept)
             .map_err(ContainerError::UserNamespace)?;
         let watch = pidfd_open(process, PidfdFlags::empty()).map_err(io::Error::from);
@@ -437,25 +437,4 @@ fn hosts(options: &ContainerOptions) -> String {
     let names_host = options.hosts.iter().any(|(_, name)| *name == options.host_name);
     let own = own.into_iter().take(if names_host { 2 } else { 3 });
     own.chain(options.hosts.iter().cloned()).map(|(address, name)| format!("{address}\t{name}\n")).collect()
-}
-
-/// Returns the program of a process with an order.
-pub(super) fn image(program: &ContainerProgram, order: &InsideOrder) -> io::Result<Image> {
-    let order = serde_json::to_string(order)?;
-    let text = |text: &OsStr| CString::new(text.as_bytes());
-    let arguments = [program.path.as_os_str()]
-        .into_iter()
-        .chain(program.arguments.iter().map(|it| it.as_os_str()))
-        .chain([OsStr::new(&order)]);
-    let variable = |(name, value): &(std::ffi::OsString, std::ffi::OsString)| {
-        let mut all = name.clone();
-        all.push("=");
-        all.push(value);
-        text(&all)
-    };
-    Ok(Image::new(
-        text(program.path.as_os_str())?,
-        arguments.map(text).collect::<Result<_, _>>()?,
-        program.environment.iter().map(variable).collect::<Result<_, _>>()?,
-    ))
 }

@@ -1,13 +1,19 @@
 //! The order of the guard to the pod's process, and the words between them.
 
-use std::{collections::BTreeMap, os::fd::RawFd, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    ffi::{CString, OsStr, OsString},
+    io,
+    os::{fd::RawFd, unix::ffi::OsStrExt as _},
+    path::PathBuf,
+};
 
 use serde::{Deserialize, Serialize};
 
 use super::{
+    calls::Image,
     gap::Gap,
-    options::{ContainerLimits, ContainerUser, MountAccess},
-    unit_network::NetworkUsers,
+    options::{ContainerLimits, ContainerProgram, ContainerUser, MountAccess},
 };
 
 /// The last argument of a process that a guard starts. Its descriptors are open in that process.
@@ -18,6 +24,41 @@ pub(super) enum InsideOrder {
     Pod(Box<Order>),
     /// The process of the network that the containers of a unit share.
     Network(NetworkOrder),
+}
+
+impl InsideOrder {
+    /// Returns the program of a process with this order.
+    pub(super) fn image(&self, program: &ContainerProgram) -> io::Result<Image> {
+        let order = serde_json::to_string(self)?;
+        let text = |text: &OsStr| CString::new(text.as_bytes());
+        let arguments = [program.path.as_os_str()]
+            .into_iter()
+            .chain(program.arguments.iter().map(|it| it.as_os_str()))
+            .chain([OsStr::new(&order)]);
+        let variable = |(name, value): &(OsString, OsString)| {
+            let mut all = name.clone();
+            all.push("=");
+            all.push(value);
+            text(&all)
+        };
+        Ok(Image::new(
+            text(program.path.as_os_str())?,
+            arguments.map(text).collect::<Result<_, _>>()?,
+            program.environment.iter().map(variable).collect::<Result<_, _>>()?,
+        ))
+    }
+}
+
+/// The users of a network's containers.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct NetworkUsers {
+    /// True if there are more than root.
+    pub(super) has_more: bool,
+    /// True if the owners of files must be shifted to them.
+    pub(super) are_shifted: bool,
+    /// What the host lacks for them.
+    pub(super) gap: Option<Gap>,
 }
 
 /// The order for the process of a unit's network.
@@ -36,9 +77,9 @@ pub(super) struct NetworkOrder {
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum OrderedNetwork {
-    /// One of its own.
+    /// A network of its own.
     Own,
-    /// That of its unit, whose gate calls other units on this socket; none: it has no gate.
+    /// The network of its unit, whose gate calls other units on this socket; none: it has no gate.
     OfUnit(Option<RawFd>),
 }
 

@@ -30,11 +30,9 @@ use tokio::{
 use super::{
     calls::{self, NewNamespaces},
     error::ContainerError,
-    gap::Gap,
-    guard::image,
     ids::Ids,
     options::ContainerProgram,
-    order::{InsideOrder, NetworkOrder},
+    order::{InsideOrder, NetworkOrder, NetworkUsers},
     wire,
 };
 
@@ -54,18 +52,6 @@ const SOCKET: &str = "socket";
 
 /// The file that is locked while the network runs. Agents know its name (`keeper/pods/lock.rs`).
 const LOCK: &str = "lock";
-
-/// The users of a network's containers.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub(super) struct NetworkUsers {
-    /// True if there are more than root.
-    pub(super) has_more: bool,
-    /// True if the owners of files must be shifted to them.
-    pub(super) are_shifted: bool,
-    /// What the host lacks for them.
-    pub(super) gap: Option<Gap>,
-}
 
 /// The answer to a guard.
 #[derive(Debug, Serialize, Deserialize)]
@@ -263,7 +249,7 @@ fn start(
         users: NetworkUsers { has_more: ids.has_users(), are_shifted: ids.shifts_owners(), gap },
     });
     let (waits, go) = io::pipe().map_err(&doing)?;
-    let program = image(program, &order).map_err(&doing)?;
+    let program = order.image(program).map_err(&doing)?;
     let process = calls::start(NewNamespaces::All, &program, (&waits, &go), &kept)
         .map_err(ContainerError::UserNamespace)?;
     let given = ids.give(process).and_then(|()| io::Write::write_all(&mut { go }, b"g").map_err(&doing));

@@ -5,7 +5,6 @@ use std::{
     ffi::OsString,
     fs,
     net::{IpAddr, SocketAddr},
-    os::fd::AsFd as _,
     path::{Path, PathBuf},
     str::FromStr,
 };
@@ -26,7 +25,7 @@ use crate::{
     error::{Explain as _, Failure, Result, with_source},
     input,
     logging::environment_of_processes,
-    program,
+    output, program,
     service::{announce, cancelled_by_signal},
 };
 
@@ -280,7 +279,7 @@ async fn contained(pod: Pod, shown: &str) -> Result<i32> {
     let keeper =
         keeper.then(input::inherited_socket).transpose().explain(|| "the agent's socket".to_owned())?;
     // The agent passes the lock of the pod as standard output.
-    let lock = keeper.as_ref().map(|_| std::io::stdout().as_fd().try_clone_to_owned()).transpose();
+    let lock = keeper.as_ref().map(|_| output::inherited()).transpose();
     let lock = lock.explain(|| "the agent's lock".to_owned())?;
     let usual = ContainerLimits::default();
     let (has_keeper, mut has_begun) = (keeper.is_some(), false);

@@ -42,9 +42,9 @@ pub(crate) struct ContainerFiles {
 /// The network of a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PodNetwork {
-    /// Its own: its unit has one container.
+    /// A network of its own: its unit has one container.
     Own,
-    /// That of all containers of its unit.
+    /// The network of all containers of its unit.
     OfUnit,
 }
 

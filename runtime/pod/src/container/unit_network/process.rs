@@ -28,10 +28,10 @@ use super::{
     super::{
         calls,
         gate::{Gate, GateCalls},
-        order::NetworkOrder,
+        order::{NetworkOrder, NetworkUsers},
         privileges, stage, syscalls, wire,
     },
-    Answer, NetworkUsers,
+    Answer,
 };
 
 /// The time in which the guard that has started the network joins it.
@@ -97,7 +97,7 @@ fn serve(listener: UnixListener, lock: OwnedFd, network: Network, of_users: &Net
             tokio::spawn(gate.serve(Arc::clone(&calls)));
             calls
         });
-        let (mut guards, mut anybody) = (JoinSet::new(), false);
+        let (mut guards, mut has_begun) = (JoinSet::new(), false);
         let first = Instant::now() + FIRST_WITHIN;
         loop {
             tokio::select! {
@@ -107,7 +107,7 @@ fn serve(listener: UnixListener, lock: OwnedFd, network: Network, of_users: &Net
                     });
                     // A guard that has gone meanwhile is none.
                     if let Ok((mut line, way)) = greeted {
-                        anybody = true;
+                        has_begun = true;
                         let calls = calls.clone();
                         guards.spawn(async move {
                             let _ = line.read_u8().await;
@@ -124,7 +124,7 @@ fn serve(listener: UnixListener, lock: OwnedFd, network: Network, of_users: &Net
                     drop(line);
                     return Ok(());
                 },
-                () = sleep_until(first), if !anybody => return Ok(()),
+                () = sleep_until(first), if !has_begun => return Ok(()),
             }
         }
     })
