@@ -14,7 +14,7 @@ CONFIGURATION = "/etc/nginx/periapt.conf"
 PAGE = "/var/www/html/index.html"
 
 TEMPLATE = """\
-user www-data;
+user {user};
 worker_processes {workers};
 daemon off;
 error_log stderr;
@@ -67,11 +67,22 @@ class NginxCharm(ops.CharmBase):
     def _serve(self) -> None:
         title = html.escape(str(self.config["title"]))
         page = f"<!doctype html><title>{title}</title><h1>{title}</h1><p>{self.unit.name}</p>\n"
-        self.container.push(PAGE, page, make_dirs=True)
-        configuration = TEMPLATE.format(port=self.port, workers=int(self.config["workers"]))
+        user = self._push_page(page)
+        configuration = TEMPLATE.format(port=self.port, workers=int(self.config["workers"]), user=user)
         self.container.push(CONFIGURATION, configuration, make_dirs=True)
         self.container.add_layer("nginx", self._layer(configuration), combine=True)
         self.container.replan()
+
+    def _push_page(self, page: str) -> str:
+        """Write the page, and return its owner: the user of nginx's workers."""
+        try:
+            self.container.push(PAGE, page, make_dirs=True, user="www-data")
+        except ops.pebble.PathError as error:
+            # A host without a range of ids gives a container root alone.
+            logger.warning("nginx runs as root: %s", error)
+            self.container.push(PAGE, page, make_dirs=True)
+            return "root"
+        return "www-data"
 
     def _layer(self, configuration: str) -> ops.pebble.LayerDict:
         return {

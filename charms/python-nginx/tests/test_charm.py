@@ -1,5 +1,6 @@
 """What the charm promises, on Scenario's model of Juju. `tools/demo-workload` has it with its server."""
 
+import ops
 import pytest
 from ops import pebble, testing
 
@@ -31,10 +32,27 @@ def test_once_the_container_is_ready_nginx_serves_the_page(context):
     container = state.get_container("nginx")
     root = container.get_filesystem(context)
     assert "Hello &amp; welcome" in (root / PAGE.lstrip("/")).read_text(encoding="utf-8")
-    assert "listen 8081;" in (root / CONFIGURATION.lstrip("/")).read_text(encoding="utf-8")
+    configuration = (root / CONFIGURATION.lstrip("/")).read_text(encoding="utf-8")
+    assert "listen 8081;" in configuration
+    assert "user www-data;" in configuration
     assert container.service_statuses == {"nginx": pebble.ServiceStatus.ACTIVE}
     assert container.layers["nginx"].checks["page"].http == {"url": "http://localhost:8081/"}
     assert state.unit_status == testing.ActiveStatus("Hello & welcome")
+
+
+def test_in_a_container_with_root_alone_nginx_runs_as_root(context, monkeypatch):
+    push = ops.Container.push
+
+    def as_root_alone(self, path, source, *, user=None, **more):
+        if user is not None:
+            raise pebble.PathError("generic-file-error", f"chown {path}: invalid argument")
+        push(self, path, source, **more)
+
+    monkeypatch.setattr(ops.Container, "push", as_root_alone)
+    state = context.run(context.on.pebble_ready(nginx()), testing.State(containers={nginx()}))
+    root = state.get_container("nginx").get_filesystem(context)
+    assert "user root;" in (root / CONFIGURATION.lstrip("/")).read_text(encoding="utf-8")
+    assert (root / PAGE.lstrip("/")).exists()
 
 
 def test_who_collects_numbers_is_told_the_port(context):
