@@ -85,11 +85,12 @@ fn a_failed_hook_fails_again_in_its_replay_and_a_skipped_one_has_none() -> anyho
     assert!(silent.contains("failed") && !silent.contains("a line of the hook"), "{silent}");
 
     periapt.ok(["resolved", "probe/0", "--no-retry"])?;
-    periapt.wait_for(["model"])?;
-    let journal = periapt.json(["hooks", "probe/0"])?;
-    let entries = journal.pointer("/entries").and_then(Value::as_array).context("entries")?;
-    let skipped =
-        entries.iter().find(|entry| entry["record"]["outcome"] == "skipped").context("a skipped hook")?;
+    let is_skipped = |entry: &&Value| entry.pointer("/record/outcome") == Some(&Value::from("skipped"));
+    let has_skipped =
+        |journal: &Value| journal["entries"].as_array().into_iter().flatten().any(|entry| is_skipped(&entry));
+    let journal = periapt.json_until(&["hooks", "probe/0"], has_skipped)?;
+    let skipped = journal["entries"].as_array().into_iter().flatten().find(is_skipped);
+    let skipped = skipped.context("a skipped hook")?;
     let refused = periapt.refused(["replay-hook", "probe/0", &skipped["record"]["seq"].to_string()])?;
     assert!(refused.contains("the hook was not run: an operator skipped it"), "{refused}");
     Ok(())

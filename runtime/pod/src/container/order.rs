@@ -57,7 +57,7 @@ pub(super) struct NetworkUsers {
     pub(super) has_more: bool,
     /// True if the owners of files must be shifted to them.
     pub(super) are_shifted: bool,
-    /// What the host lacks for them.
+    /// The gap of the host that concerns them; none if it lacks nothing.
     pub(super) gap: Option<Gap>,
 }
 

@@ -10,7 +10,7 @@ use crate::{
     pod::until,
 };
 
-/// What a container says of a page that a server at `localhost` has.
+/// A request for the page of a server at `localhost`.
 const ASK: &str = "printf 'GET /page HTTP/1.0\\r\\n\\r\\n' | nc 127.0.0.1 8080";
 
 /// The server.
