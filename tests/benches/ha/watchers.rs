@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use futures_util::StreamExt as _;
-use periapt_client::NdJson;
+use periapt_client::{Client, NdJson};
 use periapt_host_api::{
+    Revision,
     api::ModelSelector,
     command::{Command, Deploy, Placement},
     view::Frame,
@@ -14,7 +15,6 @@ use periapt_tests::{JoinedAgent, MemoryUse};
 use tokio::{sync::watch, task::JoinSet};
 
 use crate::{
-    commits::sent,
     site::{Site, applied},
     times::Times,
 };
@@ -87,7 +87,7 @@ impl Watchers {
         let (mut told, client) = (Times::default(), site.client(follower)?);
         for (model, mut of_model) in models.iter().zip(watches).step_by(MODELS / CHANGED) {
             of_model.iter_mut().for_each(watch::Receiver::mark_unchanged);
-            let revision = sent(&operator, model, 0).await?;
+            let revision = changed(&operator, model).await?;
             let began = std::time::Instant::now();
             for of_agent in &mut of_model {
                 next(of_agent).await?;
@@ -107,6 +107,13 @@ async fn read(mut frames: NdJson<Frame>, told: watch::Sender<u64>) {
             told.send_modify(|count| *count += 1);
         }
     }
+}
+
+/// Changes a setting of a model that agents are told of, and returns the revision.
+async fn changed(operator: &Client, model: &ModelSelector) -> anyhow::Result<Revision> {
+    let set = [("automatically-retry-hooks".to_owned(), "false".to_owned())].into();
+    let results = operator.commands(model, vec![Command::SetModelConfig { set, reset: Vec::new() }]).await?;
+    Ok(results.revision)
 }
 
 /// Waits for the next frame of a watch that is no heartbeat.
