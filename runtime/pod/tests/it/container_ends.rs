@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::{
-    container::{Container, Settings, runs, until_gone},
+    container::{Container, Settings, until_gone},
     pod::until,
 };
 
@@ -76,7 +76,7 @@ fn a_container_that_loses_its_init_ends() {
 }
 
 #[test]
-fn the_lock_of_a_container_is_held_by_its_own_processes_to_the_last_and_by_no_workload() {
+fn the_lock_of_a_container_is_held_by_the_pod_and_the_init_and_by_no_workload() {
     let directory = tempfile::tempdir().unwrap();
     let lock = directory.path().join("lock");
     let Some((mut container, processes)) =
@@ -90,8 +90,9 @@ fn the_lock_of_a_container_is_held_by_its_own_processes_to_the_last_and_by_no_wo
     };
     assert_eq!(processes.iter().map(holds).collect::<Vec<_>>(), [true, true, false, false, false]);
     let is_free = || File::open(&lock).unwrap().try_lock().is_ok();
+    assert!(!is_free());
     container.signal(Signal::KILL);
     container.guard.wait().unwrap();
-    until("the lock is free", is_free);
-    assert!(!processes.iter().take(2).any(|pid| runs(*pid)), "it is free once they are gone");
+    until_gone(&processes);
+    assert!(is_free(), "it is free once they are gone");
 }
