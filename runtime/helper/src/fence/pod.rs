@@ -34,7 +34,7 @@ pub struct PodPlaces {
 pub enum PodSockets {
     /// Pairs that are connected to each other. It has no network and connects to no socket of the host.
     Pairs,
-    /// Those of the host's network too, and listening ones in this directory: a pod that is started by hand.
+    /// Sockets of the host's network too, and listening ones in this directory: a pod that is started by hand.
     OfHost(Option<PathBuf>),
 }
 

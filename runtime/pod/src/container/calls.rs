@@ -40,9 +40,9 @@ const OWN: c_int = libc::CLONE_NEWNS | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
 /// The namespaces of a new process, apart from that of processes.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum NewNamespaces<'a> {
-    /// All are its own.
+    /// Namespaces of its own alone.
     All,
-    /// Those of users and of the network are these, the others its own.
+    /// The namespaces of users and of the network are these, the others its own.
     Beside { users: BorrowedFd<'a>, network: BorrowedFd<'a> },
 }
 

@@ -154,9 +154,9 @@ async fn run(
 
 /// The users and the network of a container.
 enum Home {
-    /// Its own.
+    /// Users and a network of its own.
     Own(Ids),
-    /// Those of its unit's containers.
+    /// Users and a network that its unit's containers share.
     Unit(Box<UnitNetwork>),
 }
 

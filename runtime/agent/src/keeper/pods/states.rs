@@ -47,7 +47,7 @@ struct States {
     /// The units whose state the controller may not know, in the order of their changes. Each is there at most once, and none
     /// is in `later` as well.
     changed: VecDeque<UnitName>,
-    /// Those of them that have to wait, with the time until then.
+    /// The units among them that have to wait, with the time until then.
     later: BTreeSet<(Instant, UnitName)>,
     /// The number of looks at a unit so far, to be told.
     #[cfg(test)]

@@ -14,6 +14,7 @@ use std::{
 };
 
 use rustix::{
+    net::sockopt::{Timeout, set_socket_timeout},
     process::{DumpableBehavior, set_dumpable_behavior, setsid},
     thread::CapabilitySet,
 };
@@ -21,7 +22,7 @@ use tokio::{
     io::AsyncReadExt as _,
     net::UnixStream,
     task::JoinSet,
-    time::{Instant, sleep_until},
+    time::{Instant, sleep, sleep_until},
 };
 
 use super::{
@@ -36,6 +37,9 @@ use super::{
 
 /// The time in which the guard that has started the network joins it.
 const FIRST_WITHIN: Duration = Duration::from_secs(30);
+
+/// The pause after a guard could not be accepted, as when descriptors are used up.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// The most guards: a charm declares a few containers.
 const MAX_GUARDS: usize = 128;
@@ -59,7 +63,8 @@ pub(in super::super) fn run(order: &NetworkOrder) -> Result<ExitCode, String> {
         },
         Err(reason) => reason,
     };
-    // The guard that has started it connects to hear the reason.
+    // The guard that has started it connects to hear the reason, unless it was killed.
+    let _ = set_socket_timeout(&listener, Timeout::Recv, Some(FIRST_WITHIN));
     if let Ok((line, _)) = listener.accept() {
         let _ = wire::send(&line, &Answer::Failed(failed.clone()), &[]);
     }
@@ -102,9 +107,11 @@ fn serve(listener: UnixListener, lock: OwnedFd, network: Network, of_users: &Net
         loop {
             tokio::select! {
                 accepted = listener.accept(), if guards.len() < MAX_GUARDS => {
-                    let greeted = accepted.and_then(|(line, _)| {
-                        greet(line, [&users, &network], of_users, calls.as_deref())
-                    });
+                    let Ok((line, _)) = accepted else {
+                        sleep(ACCEPT_PAUSE).await;
+                        continue;
+                    };
+                    let greeted = greet(line, [&users, &network], of_users, calls.as_deref());
                     // A guard that has gone meanwhile is none.
                     if let Ok((mut line, way)) = greeted {
                         has_begun = true;
