@@ -199,7 +199,8 @@ async fn connection(
         has_asked.store(true, Ordering::Relaxed);
         request.extensions_mut().insert(of.clone());
         request.extensions_mut().insert(noting.clone());
-        let (open, answer) = (opened.open(), router.clone().oneshot(request.map(Body::new)));
+        // Boxed, so that its memory is free while a stream's body is sent, which lasts as long as its caller watches.
+        let (open, answer) = (opened.open(), Box::pin(router.clone().oneshot(request.map(Body::new))));
         async move { answer.await.map(|response| dated(response.map(|body| open.answer(body)))) }
     });
     let mut unwanted = pin!(known.unwanted(stall / LOOKS));

@@ -1,11 +1,19 @@
 //! The data that all watchers of one runner's view share: the views that they were sent last, and the frames from
 //! these to the newest, each made once.
 
-use std::{collections::VecDeque, sync::Arc, time::Duration};
+use std::{
+    borrow::Cow,
+    collections::VecDeque,
+    sync::{Arc, Weak},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use periapt_host_api::{
-    AgentName, ModelUuid, Revision, StoreId, command::Caller, timing::HEARTBEAT, view::View,
+    AgentName, ModelUuid, Revision, StoreId,
+    command::Caller,
+    timing::HEARTBEAT,
+    view::{Frame, View},
 };
 use periapt_model::{Root, follow, view};
 use tokio::sync::Mutex;
@@ -19,6 +27,9 @@ const REMEMBERED: usize = 4;
 /// The number of entries above which a view is made on a separate thread. A step of a smaller view takes less time
 /// than the handover.
 const LARGE: usize = 256;
+/// The number of entries up to which a view is not kept while nothing in it changes. The maps of such a view take ten
+/// times the memory of all else that a watcher costs, and it is made again in less time than a commit takes.
+const SMALL: usize = 64;
 
 /// The topic of one runner's view. All its watchers see the same.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -49,33 +60,96 @@ impl Topic for ViewOf {
 /// A view that was sent.
 #[derive(Debug)]
 pub(crate) struct SentView {
-    store: StoreId,
-    view: View,
-    /// The root of the view. The next view is computed from the difference to it.
-    root: Root,
+    state: ShownOf,
+    /// The view itself. None if it is small and nothing in it has changed since the last frame: it is made again from
+    /// its state for the next frame that needs it.
+    kept: Option<Box<View>>,
+}
+
+/// The state that a view shows.
+#[derive(Debug)]
+enum ShownOf {
+    /// One that was published since the watchers came.
+    Published(Arc<Published>),
+    /// The one at which a reconnecting watcher left.
+    Former(StoreId, Box<Root>),
+}
+
+impl ShownOf {
+    fn store(&self) -> StoreId {
+        match self {
+            Self::Published(published) => published.store,
+            Self::Former(store, _) => *store,
+        }
+    }
+
+    fn root(&self) -> &Root {
+        match self {
+            Self::Published(published) => &published.root,
+            Self::Former(_, root) => root,
+        }
+    }
 }
 
 impl SentView {
-    fn at(root: Root, store: StoreId, caller: &Caller) -> Self {
-        Self { store, view: view(&root, caller), root }
+    fn at(state: ShownOf, caller: &Caller) -> Self {
+        let kept = Some(Box::new(view(state.root(), caller)));
+        Self { state, kept }
+    }
+
+    /// Returns the view at a later state of the same history.
+    fn next(&self, to: &Arc<Published>, caller: &Caller) -> Self {
+        let state = ShownOf::Published(Arc::clone(to));
+        if self.looks_like(&to.root, caller) {
+            let large = self.kept.as_deref().filter(|view| view.entries() > SMALL);
+            let kept = large.map(|view| Box::new(View { revision: to.revision(), ..view.clone() }));
+            return Self { state, kept };
+        }
+        let view = follow(self.state.root(), &self.view(caller), &to.root, caller);
+        Self { state, kept: Some(Box::new(view)) }
+    }
+
+    fn view(&self, caller: &Caller) -> Cow<'_, View> {
+        match &self.kept {
+            Some(view) => Cow::Borrowed(view),
+            None => Cow::Owned(view(self.state.root(), caller)),
+        }
+    }
+
+    /// Returns true if a state shows the same view. A `false` may be wrong, a `true` never is.
+    fn looks_like(&self, root: &Root, caller: &Caller) -> bool {
+        match caller {
+            Caller::Runner { model, .. } => self.state.root().looks_the_same(root, caller, model),
+            _ => false,
+        }
+    }
+
+    /// Returns the frame that turns this view into a newer one.
+    fn frame_to(&self, newer: &Self, caller: &Caller) -> Frame {
+        let store = newer.state.store();
+        if self.looks_like(newer.state.root(), caller) {
+            let (from, to) = (Some(self.revision()), newer.revision());
+            return Frame { store, from, to, puts: Vec::new(), deletes: Vec::new(), traces: Vec::new() };
+        }
+        self.view(caller).frame_to(&newer.view(caller), store)
     }
 
     /// Returns true if a state is a later one of the same history.
     pub(crate) fn continues_to(&self, published: &Published) -> bool {
-        self.store == published.store && self.view.revision <= published.revision()
+        self.state.store() == published.store && self.revision() <= published.revision()
     }
 
     /// The revision of the view.
     pub(crate) fn revision(&self) -> Revision {
-        self.view.revision
+        self.state.root().revision()
     }
 
     fn is_at(&self, store: StoreId, revision: Revision) -> bool {
-        self.store == store && self.view.revision == revision
+        self.state.store() == store && self.revision() == revision
     }
 
     fn is_large(&self) -> bool {
-        self.view.entries() > LARGE
+        self.kept.as_ref().is_some_and(|view| view.entries() > LARGE)
     }
 }
 
@@ -93,8 +167,8 @@ pub(crate) struct Frames {
 #[derive(Debug, Default)]
 struct Memory {
     newest: Option<(Arc<Published>, Arc<SentView>)>,
-    /// Frames to the newest view, by the view that they start from.
-    frames: VecDeque<(Option<Arc<SentView>>, Bytes)>,
+    /// Frames to the newest view, by the view that they start from, which they do not keep alive.
+    frames: VecDeque<(Option<Weak<SentView>>, Bytes)>,
     /// Views of reconnecting watchers.
     resumed: VecDeque<Arc<SentView>>,
 }
@@ -152,7 +226,9 @@ impl Frames {
             return Some(Arc::clone(known));
         }
         let caller = self.caller.clone();
-        let seen = Arc::new(self.encoder.apart(move || SentView::at(root, store, &caller)).await?);
+        let seen = Arc::new(
+            self.encoder.apart(move || SentView::at(ShownOf::Former(store, Box::new(root)), &caller)).await?,
+        );
         memory.resumed.push_back(Arc::clone(&seen));
         if memory.resumed.len() > REMEMBERED {
             memory.resumed.pop_front();
@@ -163,8 +239,9 @@ impl Frames {
 
 impl Memory {
     fn frame_from(&self, from: Option<&Arc<SentView>>) -> Option<Bytes> {
-        let same = |known: &Option<Arc<SentView>>| match (known, from) {
-            (Some(known), Some(from)) => Arc::ptr_eq(known, from),
+        // No other view has the address of one that a frame starts from, even if that one is gone.
+        let same = |known: &Option<Weak<SentView>>| match (known, from) {
+            (Some(known), Some(from)) => std::ptr::eq(known.as_ptr(), Arc::as_ptr(from)),
             (None, None) => true,
             _ => false,
         };
@@ -179,7 +256,7 @@ impl Memory {
             self.resumed.retain(|seen| from.is_some_and(|from| Arc::ptr_eq(seen, from)));
             self.newest = Some((Arc::clone(to), Arc::clone(seen)));
         }
-        self.frames.push_back((from.cloned(), frame.clone()));
+        self.frames.push_back((from.map(Arc::downgrade), frame.clone()));
         if self.frames.len() > REMEMBERED {
             self.frames.pop_front();
         }
@@ -191,26 +268,91 @@ fn make(
     from: Option<&SentView>,
     base: Option<&SentView>,
     ready: Option<Arc<SentView>>,
-    to: &Published,
+    to: &Arc<Published>,
     caller: &Caller,
     encoder: &Encoder,
 ) -> Sent {
     let seen = ready.unwrap_or_else(|| {
         Arc::new(match base {
-            Some(base) => SentView {
-                store: to.store,
-                view: follow(&base.root, &base.view, &to.root, caller),
-                root: to.root.clone(),
-            },
-            None => SentView::at(to.root.clone(), to.store, caller),
+            Some(base) => base.next(to, caller),
+            None => SentView::at(ShownOf::Published(Arc::clone(to)), caller),
         })
     });
     let mut frame = match from {
-        Some(from) => from.view.frame_to(&seen.view, to.store),
-        None => seen.view.full_frame(to.store),
+        Some(from) => from.frame_to(&seen, caller),
+        None => seen.view(caller).full_frame(to.store),
     };
     if let Caller::Runner { model, .. } = caller {
         frame.traces = to.changed.traces(model, frame.from);
     }
     (encoder.frame(frame), seen)
+}
+
+#[cfg(test)]
+mod tests {
+    use periapt_host_api::{command::Command, view::ViewKey};
+    use periapt_model::{Changes, Input};
+    use tokio::time::Instant;
+
+    use super::*;
+    use crate::{api::test_state::State, published::Changed};
+
+    const STORE: StoreId = StoreId(uuid::Uuid::from_u128(1));
+
+    fn published(root: &Root, revision: u64) -> Arc<Published> {
+        Arc::new(Published {
+            root: root.apply(&Changes::default(), Revision(revision)),
+            store: STORE,
+            changed: Changed::at_start(Revision(1)),
+            problem: None,
+            since: Instant::now(),
+        })
+    }
+
+    fn frame(line: &Bytes) -> Frame {
+        serde_json::from_slice(line).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_small_view_is_kept_only_while_it_changes_and_its_next_frame_is_the_change_alone() {
+        let mut state = State::new();
+        let model = state.add_model("admin", "prod");
+        let of = ViewOf { model, agent: AgentName::new("one").unwrap() };
+        let frames = Frames::new(&of, Encoder::default());
+        let (line, first) = frames.to(None, &published(&state.root, 1)).await.unwrap();
+        assert_eq!(frame(&line).puts.len(), 1);
+        assert!(first.kept.is_some());
+
+        let (line, still) = frames.to(Some(&first), &published(&state.root, 2)).await.unwrap();
+        let heartbeat = frame(&line);
+        assert_eq!((heartbeat.from, heartbeat.to), (Some(Revision(1)), Revision(2)));
+        assert!(heartbeat.puts.is_empty() && heartbeat.deletes.is_empty());
+        assert!(still.kept.is_none());
+        let before = Arc::downgrade(&first);
+        drop(first);
+        assert!(before.upgrade().is_none(), "no frame keeps the view before alive");
+
+        let set = [("automatically-retry-hooks".to_owned(), "false".to_owned())].into();
+        state.operate(Input::Model(model, Command::SetModelConfig { set, reset: Vec::new() }));
+        let (line, changed) = frames.to(Some(&still), &published(&state.root, 3)).await.unwrap();
+        let change = frame(&line);
+        assert_eq!((change.from, change.to), (Some(Revision(2)), Revision(3)));
+        let keys: Vec<_> = change.puts.iter().map(|entity| entity.key()).collect();
+        assert_eq!((keys, change.deletes), (vec![ViewKey::Model], Vec::new()));
+        assert_eq!(changed.kept.as_deref(), Some(&view(changed.state.root(), &frames.caller)));
+    }
+
+    #[tokio::test]
+    async fn watchers_that_come_to_a_view_that_is_not_kept_get_it_whole() {
+        let mut state = State::new();
+        let model = state.add_model("admin", "prod");
+        let of = ViewOf { model, agent: AgentName::new("one").unwrap() };
+        let frames = Frames::new(&of, Encoder::default());
+        let (whole, first) = frames.to(None, &published(&state.root, 1)).await.unwrap();
+        let later = published(&state.root, 2);
+        let (_, still) = frames.to(Some(&first), &later).await.unwrap();
+        let (again, same) = frames.to(None, &later).await.unwrap();
+        assert!(Arc::ptr_eq(&still, &same));
+        assert_eq!(frame(&again).puts, frame(&whole).puts);
+    }
 }
