@@ -25,7 +25,7 @@ demo-hosts: ## Join agents and users on three hosts, cut one host off and kill a
 	tools/demo-hosts
 
 .PHONY: demo-ha
-demo-ha: ## Run three controllers; kill and freeze the one that leads under load, and upgrade all
+demo-ha: ## Run three controllers; kill, cut off and freeze the one that leads under load, upgrade all
 	tools/demo-ha
 
 .PHONY: demo-trace
