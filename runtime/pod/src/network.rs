@@ -1,7 +1,7 @@
 //! The way to the ports of a pod's workloads.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     io,
     net::{IpAddr, Ipv4Addr},
     os::{
@@ -35,8 +35,11 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> PortStream for S {}
 /// The network that a pod's ports are in.
 #[derive(Debug, Clone)]
 pub(crate) enum Network {
-    /// The network of the pod's process.
+    /// The network of the pod's process, which is the host's.
     System(Names),
+    /// The network of the pod's process, which is its container's. These ports of it are those of WebAssembly workloads of the
+    /// unit: the container reaches them there, and the keeper asks their pods for them, not this one.
+    Container(Arc<BTreeSet<u16>>),
     /// None: servers receive their connections from this pod alone.
     Private(PrivatePorts),
 }
@@ -48,10 +51,16 @@ pub(crate) enum Network {
 pub(crate) struct PrivatePorts(Arc<Mutex<BTreeMap<u16, Arc<Started>>>>);
 
 impl Network {
-    /// Connects to a port of the pod.
+    /// Connects to a port of the pod, for its keeper.
     pub(crate) async fn port(&self, port: u16) -> io::Result<Box<dyn PortStream>> {
         match self {
-            Self::System(_) => Ok(Box::new(TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await?)),
+            // By the gate, the stream would come back to the keeper that asks for it.
+            Self::Container(forwarded) if forwarded.contains(&port) => {
+                Err(io::ErrorKind::ConnectionRefused.into())
+            }
+            Self::System(_) | Self::Container(_) => {
+                Ok(Box::new(TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await?))
+            }
             Self::Private(ports) => Ok(Box::new(ports.connect(port).await?)),
         }
     }
@@ -60,6 +69,7 @@ impl Network {
     pub(crate) async fn connect(&self, host: &str, port: u16) -> Result<Box<dyn PortStream>, String> {
         match self {
             Self::System(names) => Ok(Box::new(names.connect(host, port).await?)),
+            Self::Container(_) => Ok(Box::new(Names::OfHosts.connect(host, port).await?)),
             Self::Private(_) if !is_own(host) => Err(format!(
                 "a WebAssembly workload is checked on its own port, at localhost and not at {host:?}"
             )),
@@ -144,6 +154,19 @@ mod tests {
         let next = ports.listen(8080).unwrap();
         network.port(8080).await.map(drop).unwrap();
         receive_beside(next).unwrap().unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_container_reaches_a_forwarded_port_and_its_keeper_does_not() {
+        let listeners = [(); 2].map(|()| std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
+        let [forwarded, own] = listeners.each_ref().map(|it| it.local_addr().unwrap().port());
+        let network = Network::Container(Arc::new([forwarded].into()));
+        network.port(own).await.map(drop).unwrap();
+        let refused = network.port(forwarded).await.err().unwrap();
+        assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
+        for port in [forwarded, own] {
+            network.connect("127.0.0.1", port).await.map(drop).unwrap();
+        }
     }
 
     #[tokio::test]

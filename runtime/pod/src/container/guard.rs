@@ -167,22 +167,24 @@ impl Home {
             let (ids, gap) = Ids::choose(options.first_id)?;
             return Ok((Self::Own(ids), gap));
         };
-        let network = UnitNetwork::join(directory, options.first_id, &options.program).await?;
-        let gap = network.users.gap.clone();
+        let network =
+            UnitNetwork::join(directory, options.first_id, &options.forwarded_ports, &options.program)
+                .await?;
+        let gap = network.properties.gap.clone();
         Ok((Self::Unit(Box::new(network)), gap))
     }
 
     fn has_users(&self) -> bool {
         match self {
             Self::Own(ids) => ids.has_users(),
-            Self::Unit(network) => network.users.has_more,
+            Self::Unit(network) => network.properties.has_more,
         }
     }
 
     fn shifts_owners(&self) -> bool {
         match self {
             Self::Own(ids) => ids.shifts_owners(),
-            Self::Unit(network) => network.users.are_shifted,
+            Self::Unit(network) => network.properties.are_shifted,
         }
     }
 
@@ -309,6 +311,7 @@ impl Container {
             keeper: keeper.map(Keeper::descriptor),
             lock: options.lock.as_ref().map(|lock| lock.as_raw_fd()),
             network: home.ordered(),
+            forwarded: options.forwarded_ports.clone(),
             layers,
             mounts: mounts.collect(),
             owners: owners.as_ref().map(|owners| owners.as_raw_fd()),

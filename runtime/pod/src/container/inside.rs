@@ -1,7 +1,7 @@
 //! The pod's process inside of the namespaces.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     io::{self, BufRead as _, BufReader, Write as _},
     os::{
         fd::{AsFd as _, OwnedFd, RawFd},
@@ -33,7 +33,6 @@ use crate::{
     connection::Callers,
     driver::SEARCH_PATH,
     keeper::Keeper,
-    names::Names,
     network::Network,
     options::PodError,
     outward::WorkloadNetwork,
@@ -98,7 +97,7 @@ impl Way {
             OrderedNetwork::Own => {
                 calls::switch_loopback_on()
                     .map_err(|error| format!("cannot switch the loopback interface on: {error}"))?;
-                Ok(Self::Gate(order.keeper.and_then(|_| Gate::open_if_possible())))
+                Ok(Self::Gate(order.keeper.and_then(|_| Gate::open_if_possible(&BTreeSet::new()))))
             }
             OrderedNetwork::OfUnit(socket) => {
                 let socket = socket.map(calls::inherited).transpose();
@@ -232,7 +231,7 @@ fn run(order: &Order, container: Container, control: &mut UnixStream) -> Result<
             callers: Callers::Owner(order.owner),
             owner,
             services: BTreeMap::new(),
-            network: Network::System(Names::OfHosts),
+            network: Network::Container(Arc::new(order.forwarded.clone())),
             workload_network: WorkloadNetwork::OfContainer,
             search_path,
             certificates: order.environment.get(authorities::VARIABLE).cloned(),

@@ -1,7 +1,7 @@
 //! The settings of a container.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     ffi::OsString,
     net::{IpAddr, SocketAddr},
     os::{fd::OwnedFd, unix::net::UnixStream},
@@ -17,6 +17,9 @@ const MAX_LAYERS: usize = 128;
 
 /// The most mounts: charms have a few storages.
 const MAX_MOUNTS: usize = 64;
+
+/// The most ports that lead to WebAssembly workloads: a charm has 16 containers and workloads.
+const MAX_FORWARDED_PORTS: usize = 16;
 
 /// The most bytes of a path that the kernel takes.
 const MAX_TARGET: usize = 4_096;
@@ -58,6 +61,9 @@ pub struct ContainerOptions {
     /// The directory of the network that the containers of one unit share, and their users with it. It is made if it is
     /// missing. None: the container has its own.
     pub unit_network: Option<PathBuf>,
+    /// The ports of the unit's network that lead to WebAssembly workloads of the unit, by the keeper. Only a network of the
+    /// unit has some.
+    pub forwarded_ports: BTreeSet<u16>,
     /// The bounds of the workload.
     pub limits: ContainerLimits,
     /// True if the container is not started on a host that lacks a part of the confinement.
@@ -169,6 +175,18 @@ impl ContainerOptions {
         }
         if let Some(owners) = self.owners.as_ref().filter(|owners| !owners.is_file()) {
             return wrong(format!("{}: no file of owners", owners.display()));
+        }
+        if self.forwarded_ports.len() > MAX_FORWARDED_PORTS {
+            let number = self.forwarded_ports.len();
+            return wrong(format!(
+                "a unit's network forwards at most {MAX_FORWARDED_PORTS} ports, not {number}"
+            ));
+        }
+        if self.forwarded_ports.contains(&0) {
+            return wrong("port 0 cannot be forwarded".to_owned());
+        }
+        if self.unit_network.is_none() && !self.forwarded_ports.is_empty() {
+            return wrong("ports are forwarded in the network of a unit alone".to_owned());
         }
         for name in [&self.host_name].into_iter().chain(self.hosts.iter().map(|(_, name)| name)) {
             let is_name = !name.is_empty()

@@ -1,7 +1,7 @@
 //! The order of the guard to the pod's process, and the words between them.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     ffi::{CString, OsStr, OsString},
     io,
     os::{fd::RawFd, unix::ffi::OsStrExt as _},
@@ -49,16 +49,19 @@ impl InsideOrder {
     }
 }
 
-/// The users of a network's containers.
+/// The properties of a unit's network that its containers depend on.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub(super) struct NetworkUsers {
-    /// True if there are more than root.
+pub(super) struct NetworkProperties {
+    /// True if its containers have more users than root.
     pub(super) has_more: bool,
-    /// True if the owners of files must be shifted to them.
+    /// True if the owners of files must be shifted to these users.
     pub(super) are_shifted: bool,
-    /// The gap of the host that concerns them; none if it lacks nothing.
+    /// The gap of the host that concerns the users; none if it lacks nothing.
     pub(super) gap: Option<Gap>,
+    /// The ports that lead to WebAssembly workloads of the unit.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(super) forwarded: BTreeSet<u16>,
 }
 
 /// The order for the process of a unit's network.
@@ -69,8 +72,8 @@ pub(super) struct NetworkOrder {
     pub(super) listener: RawFd,
     /// The file that it locks.
     pub(super) lock: RawFd,
-    /// The users of its containers.
-    pub(super) users: NetworkUsers,
+    /// The properties that its containers depend on.
+    pub(super) properties: NetworkProperties,
 }
 
 /// The network of a container.
@@ -103,6 +106,8 @@ pub(super) struct Order {
     pub(super) http: Option<RawFd>,
     /// The network.
     pub(super) network: OrderedNetwork,
+    /// The ports of the network that lead to WebAssembly workloads of the unit.
+    pub(super) forwarded: BTreeSet<u16>,
     /// The layers, the lowest first.
     pub(super) layers: Vec<Layer>,
     /// The mounts.

@@ -5,8 +5,12 @@
 //! starts it; guards join it by a socket in a directory of the agent's own, and each container makes its other
 //! namespaces in those. It ends with its last guard. A file in the directory is locked for as long as it runs, so that
 //! there is one at a time.
+//!
+//! WebAssembly workloads of the unit are in no network. Their ports are the network's, too: its gate listens there, and
+//! leads to them by the keeper.
 
 use std::{
+    collections::BTreeSet,
     fs::{self, DirBuilder, File, OpenOptions, TryLockError},
     io,
     os::{
@@ -32,7 +36,7 @@ use super::{
     error::ContainerError,
     ids::Ids,
     options::ContainerProgram,
-    order::{InsideOrder, NetworkOrder, NetworkUsers},
+    order::{InsideOrder, NetworkOrder, NetworkProperties},
     wire,
 };
 
@@ -58,7 +62,7 @@ const LOCK: &str = "lock";
 enum Answer {
     /// The network can be joined: with the descriptors of its users and of itself, and, if it has a gate, with a socket on
     /// which it calls other units.
-    Joined(NetworkUsers),
+    Joined(NetworkProperties),
     /// The network cannot be made.
     Failed(String),
 }
@@ -66,7 +70,7 @@ enum Answer {
 /// A network that a guard has joined.
 #[derive(Debug)]
 pub(super) struct UnitNetwork {
-    pub(super) users: NetworkUsers,
+    pub(super) properties: NetworkProperties,
     user_namespace: OwnedFd,
     network: OwnedFd,
     calls: Option<OwnedFd>,
@@ -82,10 +86,12 @@ struct Place {
 }
 
 impl UnitNetwork {
-    /// Joins the network in a directory, which is made if needed, as is the network.
+    /// Joins the network in a directory, which is made if needed, as is the network. One that forwards other ports is that of
+    /// containers of an earlier charm, whose end is waited for.
     pub(super) async fn join(
         directory: &Path,
         first_id: Option<u32>,
+        forwarded: &BTreeSet<u16>,
         program: &ContainerProgram,
     ) -> Result<Self, ContainerError> {
         let doing = ContainerError::system("join the network of the unit");
@@ -96,10 +102,13 @@ impl UnitNetwork {
             if let Some(line) = place.connect().await.map_err(&doing)? {
                 // None: it has just ended.
                 if let Some(answered) = received(line).await.map_err(&doing)? {
-                    return place.joined(answered);
+                    let joined = place.joined(answered)?;
+                    if joined.properties.forwarded == *forwarded {
+                        return Ok(joined);
+                    }
                 }
             } else if let Some(lock) = place.try_lock().map_err(&doing)? {
-                start(&place, &lock, first_id, program)?;
+                start(&place, &lock, (first_id, forwarded), program)?;
                 continue;
             }
             if Instant::now() >= deadline {
@@ -197,8 +206,8 @@ impl Place {
 
     /// Returns the network that has answered.
     fn joined(self, (answer, descriptors, line): Answered) -> Result<UnitNetwork, ContainerError> {
-        let users = match answer {
-            Answer::Joined(users) => users,
+        let properties = match answer {
+            Answer::Joined(properties) => properties,
             Answer::Failed(reason) => {
                 return Err(ContainerError::Inside(format!("the network of the unit: {reason}")));
             }
@@ -208,7 +217,7 @@ impl Place {
             let reason = "the network of the unit: it came without its namespaces".to_owned();
             return Err(ContainerError::Inside(reason));
         };
-        Ok(UnitNetwork { users, user_namespace, network, calls: descriptors.next(), line, place: self })
+        Ok(UnitNetwork { properties, user_namespace, network, calls: descriptors.next(), line, place: self })
     }
 }
 
@@ -236,7 +245,7 @@ async fn received(line: UnixStream) -> io::Result<Option<Answered>> {
 fn start(
     place: &Place,
     lock: &File,
-    first_id: Option<u32>,
+    (first_id, forwarded): (Option<u32>, &BTreeSet<u16>),
     program: &ContainerProgram,
 ) -> Result<(), ContainerError> {
     let doing = ContainerError::system("start the network of the unit");
@@ -246,7 +255,12 @@ fn start(
     let order = InsideOrder::Network(NetworkOrder {
         listener: listener.as_raw_fd(),
         lock: lock.as_raw_fd(),
-        users: NetworkUsers { has_more: ids.has_users(), are_shifted: ids.shifts_owners(), gap },
+        properties: NetworkProperties {
+            has_more: ids.has_users(),
+            are_shifted: ids.shifts_owners(),
+            gap,
+            forwarded: forwarded.clone(),
+        },
     });
     let (waits, go) = io::pipe().map_err(&doing)?;
     let program = order.image(program).map_err(&doing)?;

@@ -1,7 +1,7 @@
 //! A pod in a container: this test's program, started again as its guard, which starts it again inside.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs::{self, File, Permissions},
     os::{
         fd::AsFd as _,
@@ -53,6 +53,8 @@ pub(crate) struct Settings {
     pub(crate) require_confinement: bool,
     /// The directory of the network that it shares with others.
     pub(crate) unit_network: Option<PathBuf>,
+    /// The ports of that network which lead to other workloads of the unit.
+    pub(crate) forwarded_ports: BTreeSet<u16>,
     /// The file that its guard's standard output is, and which its processes hold.
     pub(crate) lock: Option<PathBuf>,
     /// The user of the guard; the test's own by default.
@@ -70,6 +72,7 @@ impl Default for Settings {
             processes: 256,
             require_confinement: false,
             unit_network: None,
+            forwarded_ports: BTreeSet::new(),
             lock: None,
             user: None,
             inside: None,
@@ -108,6 +111,7 @@ fn the_guard_of_a_container() {
         user: settings.inside.map(|(user_id, group_id)| ContainerUser { user_id, group_id }),
         first_id: None,
         unit_network: settings.unit_network.clone(),
+        forwarded_ports: settings.forwarded_ports.clone(),
         limits: ContainerLimits {
             memory: settings.memory,
             disk: settings.disk,

@@ -143,6 +143,37 @@ fn guards_that_begin_at_once_make_one_network() {
 }
 
 #[test]
+fn a_forwarded_port_is_taken_and_containers_with_other_ports_wait_for_the_next_network() {
+    let place = place();
+    let with = |port: u16| Settings { forwarded_ports: [port].into(), ..settings(&place) };
+    let Some(mut web) = Container::start(with(8080)) else { return };
+    if !web.told("cat /etc/resolv.conf").contains("198.18.0.1") {
+        // The kernel cannot redirect: there is no gate.
+        return;
+    }
+    let (told, code) = web.sh(&format!("{SERVE} 2>&1"));
+    assert!(code != 0 && told.contains("in use"), "the port is taken: {told}");
+    assert!(!is_asked(&web), "without a keeper, it leads nowhere");
+    let next = Container::launch(with(8081), |_| ()).unwrap();
+    let network = network_of(&web);
+    end(&mut web, Signal::TERM);
+    until_gone(&[network]);
+    assert!(next.has_begun());
+    next.told(SERVE);
+    until("the server answers", || is_asked(&next));
+    let (told, code) = next.sh("httpd -p 127.0.0.1:8081 2>&1");
+    assert!(code != 0 && told.contains("in use"), "the port is taken: {told}");
+}
+
+#[test]
+fn ports_are_forwarded_in_the_network_of_a_unit_alone() {
+    let alone = Settings { forwarded_ports: [8080].into(), ..Settings::default() };
+    let Some(container) = Container::launch(alone, |_| ()) else { return };
+    let error = container.refusal();
+    assert!(error.contains("ports are forwarded in the network of a unit alone"), "{error}");
+}
+
+#[test]
 fn a_user_without_rights_has_it_too() {
     if !rustix::process::geteuid().is_root() {
         return;

@@ -1,9 +1,11 @@
-//! Two containers of one unit: they share their network, as those of a pod in Kubernetes do.
+//! Containers of one unit share their network, as those of a pod in Kubernetes do, and its WebAssembly workloads are reached
+//! in it.
 
 use std::fs;
 
 use anyhow::{Context as _, ensure};
-use periapt_tests::{packed_changed, signal};
+use periapt_tests::{packed_changed, packed_parts, signal};
+use serde_json::json;
 
 use super::Scene;
 use crate::workloads::{processes, until};
@@ -24,6 +26,80 @@ impl Scene {
             Ok(self.requests(unit, container, server)?.contains("one"))
         })
     }
+}
+
+impl Scene {
+    /// Fetches a page in a container, and returns what it prints.
+    fn fetches(&self, unit: &str, url: &str) -> anyhow::Result<String> {
+        let fetch = ["wget", "-T", "10", "-q", "-O", "-", url];
+        let run = ["exec", "--unit", unit, "--container", "web", "--"].into_iter().chain(fetch);
+        Ok(self.periapt.run(run)?.stdout)
+    }
+
+    fn fetches_until(&self, unit: &str, url: &str, expected: &str) -> anyhow::Result<()> {
+        until(&format!("a container of {unit} gets {expected:?} of {url}"), || {
+            Ok(self.fetches(unit, url)?.contains(expected))
+        })
+    }
+
+    fn runs(&self, unit: &str, script: &str) -> anyhow::Result<String> {
+        let run = ["exec", "--unit", unit, "--container", "web", "--", "sh", "-c", script];
+        Ok(self.periapt.run(run)?.stdout)
+    }
+}
+
+#[test]
+fn a_container_and_a_webassembly_workload_of_its_unit_reach_each_other_at_localhost() -> anyhow::Result<()> {
+    let Some(scene) = Scene::with_drivers("namespaces,wasm")? else { return Ok(()) };
+    let both = |text: &str| {
+        format!("{text}x-periapt:\n  workloads:\n    page:\n      component: page.wasm\n      http: 8081\n")
+    };
+    let parts = [("page.wasm", "web-page-server")];
+    let charm = packed_parts("probe", "both", scene.periapt.path(), &parts, both)?;
+    let charm = charm.to_str().context("a path")?;
+    scene.periapt.ok(["deploy", charm, "-n", "2", "--resource", "image=one.tar"])?;
+    scene.boot_id("")?;
+    scene.serve()?;
+    scene.fetches_until("probe/0", "http://127.0.0.1:8081/", "no title")?;
+
+    // The page has what the container's server says, which the workload finds at localhost, too.
+    scene.runs("probe/0", "echo a container says so >/srv/index.html")?;
+    let environment = json!({"TITLE": "unit 0", "NOTES": "localhost:8080"});
+    let layer = json!({"services": {"page": {"override": "merge", "environment": environment}}}).to_string();
+    let add = json!({"action": "add", "combine": true, "label": "page", "format": "yaml", "layer": layer});
+    let answer = scene.ask(&format!("page POST /v1/layers {add}"))?;
+    ensure!(answer.contains(": 200 "), "{answer}");
+    let answer = scene.ask(&format!("page POST /v1/services {}", json!({"action": "replan"})))?;
+    ensure!(answer.contains(": 202 "), "{answer}");
+    for url in ["http://127.0.0.1:8081/", "http://localhost:8081/"] {
+        scene.fetches_until("probe/0", url, "unit 0\n\na container says so")?;
+    }
+    // The charm reaches both, and the other unit has its own.
+    scene.ask_until("8081 GET /", |answer| answer.contains("unit 0"))?;
+    scene.ask_until("8080 GET /page", |answer| answer.contains(": 200 one"))?;
+    scene.fetches_until("probe/1", "http://127.0.0.1:8081/", "no title")?;
+    let elsewhere = scene.fetches("probe/1", "http://127.0.0.1:8080/page")?;
+    ensure!(!elsewhere.contains("one"), "{elsewhere}");
+    let taken = scene.runs("probe/0", "httpd -p 127.0.0.1:8081 -h /srv 2>&1; echo ended with $?")?;
+    ensure!(taken.contains("in use") && !taken.contains("ended with 0"), "{taken}");
+
+    // A workload that begins anew is found where it was, and the containers go on.
+    let before = scene.boot_id("")?;
+    let runs_page = |pod: &&u32| {
+        let command = fs::read_to_string(format!("/proc/{pod}/cmdline")).unwrap_or_default();
+        command.contains("--private-ports")
+    };
+    let pods = scene.pods()?;
+    ensure!(pods.iter().filter(runs_page).count() == 2, "one workload of each unit: {pods:?}");
+    for pod in pods.iter().filter(runs_page) {
+        signal(*pod, "KILL")?;
+    }
+    scene.fetches_until("probe/0", "http://127.0.0.1:8081/", "no title")?;
+    assert_eq!(scene.boot_id("")?, before, "the container goes on");
+
+    scene.periapt.ok(["remove-application", "probe", "--no-prompt"])?;
+    until("all pods have ended", || Ok(scene.pods()?.is_empty()))?;
+    Ok(())
 }
 
 #[test]

@@ -125,6 +125,14 @@ struct Container {
     /// container has its own by default
     #[arg(long, value_name = "DIR")]
     unit_network: Option<PathBuf>,
+    /// A port of that network which leads to a WebAssembly workload of the unit; may be repeated
+    #[arg(
+        long = "forwarded-port",
+        value_name = "PORT",
+        requires = "unit_network",
+        value_parser = clap::value_parser!(u16).range(1..)
+    )]
+    forwarded_ports: Vec<u16>,
     /// The most bytes of memory, such as 256M; of the driver wasm, that of all instances of a workload together
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     memory: Option<u64>,
@@ -301,6 +309,7 @@ async fn contained(pod: Pod, shown: &str) -> Result<i32> {
             .map(|(user_id, group_id)| ContainerUser { user_id, group_id }),
         first_id: container.first_id,
         unit_network: container.unit_network.map(absolute).transpose()?,
+        forwarded_ports: container.forwarded_ports.into_iter().collect(),
         limits: ContainerLimits {
             memory: container.memory.unwrap_or(usual.memory),
             disk: container.disk.unwrap_or(usual.disk),

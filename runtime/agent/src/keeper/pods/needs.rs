@@ -35,6 +35,8 @@ pub(crate) struct ContainerFiles {
     pub(crate) mounts: PodMounts,
     /// Its network.
     pub(crate) network: PodNetwork,
+    /// The ports of its unit's WebAssembly workloads, by which it reaches them in its network.
+    pub(crate) forwarded: BTreeSet<u16>,
     /// The user and the group that its charm declares for it; none for root.
     pub(crate) user: Option<(u32, u32)>,
 }
@@ -42,9 +44,9 @@ pub(crate) struct ContainerFiles {
 /// The network of a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PodNetwork {
-    /// A network of its own: its unit has one container.
+    /// A network of its own: its unit has nothing else.
     Own,
-    /// The network of all containers of its unit.
+    /// The network of all containers of its unit, in which its WebAssembly workloads are reached as well.
     OfUnit,
 }
 
@@ -184,7 +186,7 @@ impl ModelFiles {
             0 | 1 => PodNetwork::Own,
             _ => PodNetwork::OfUnit,
         };
-        match self.files((unit, network), meta, &declared.storage, directory) {
+        match self.files(unit, (network, declared.ports()), meta, &declared.storage, directory) {
             Ok(files) => PodNeeds::Met(Box::new(files)),
             Err(reason) => PodNeeds::Unmet(reason),
         }
@@ -192,7 +194,8 @@ impl ModelFiles {
 
     fn files(
         &self,
-        (unit, network): (&UnitName, PodNetwork),
+        unit: &UnitName,
+        (network, forwarded): (PodNetwork, BTreeSet<u16>),
         meta: &ContainerMeta,
         storage: &BTreeMap<StorageName, StorageMeta>,
         directory: &Path,
@@ -217,7 +220,8 @@ impl ModelFiles {
             }
         }
         let user = user(meta)?;
-        Ok(ContainerFiles { image: ResourceKey { name: name.clone(), digest }, mounts, network, user })
+        let image = ResourceKey { name: name.clone(), digest };
+        Ok(ContainerFiles { image, mounts, network, forwarded, user })
     }
 
     /// Returns the storage of a WebAssembly workload: all of its unit's, where hooks find it. The error is in words.
@@ -249,6 +253,14 @@ impl ModelFiles {
             true => Err(format!("its storage {:?} is not there yet", name.as_str())),
             false => Ok(held),
         }
+    }
+}
+
+impl DeclaredFiles {
+    /// Returns the ports of WebAssembly workloads.
+    fn ports(&self) -> BTreeSet<u16> {
+        let workloads = self.containers.values().filter_map(|container| container.workload.as_ref());
+        workloads.filter_map(|workload| workload.http).collect()
     }
 }
 
@@ -430,6 +442,42 @@ mod tests {
         let large = charm("resource: image, uid: 4294967296", "");
         wanted.observe(&frame(None, 5, vec![with_image("one"), large, unit("app/0", Life::Alive)]));
         assert!(told(&wanted).contains("user or group 4294967296"), "{}", told(&wanted));
+    }
+
+    #[test]
+    fn a_container_has_the_ports_of_the_webassembly_workloads_of_its_unit() {
+        let with = |workloads: &str| {
+            let text = format!(
+                "name: c\nsummary: s\ndescription: d\nresources: {{image: {{type: oci-image}}}}\n\
+                 containers: {{web: {{resource: image}}}}\nx-periapt: {{workloads: {{{workloads}}}}}\n"
+            );
+            let files = CharmFiles { charmcraft: Some(text), ..CharmFiles::default() };
+            let digest = Digest::of(b"charm");
+            let meta = CharmMeta::parse(&files).unwrap();
+            ViewEntity::Charm(CharmView { digest, component: digest, revision: 0, meta })
+        };
+        let page = "page: {component: page.wasm, http: 8080}";
+        let job = "job: {component: job.wasm}";
+        let mut wanted = WantedPods::default();
+        let pod = ("app/0".parse().unwrap(), "web".parse().unwrap());
+        let mut seen = 5;
+        let mut told = |workloads: &str| {
+            let from = (seen > 5).then_some(seen);
+            seen += 1;
+            wanted.sees(&frame(
+                from,
+                seen,
+                vec![with_image("one"), with(workloads), unit("app/0", Life::Alive)],
+            ));
+            match wanted.needs(&pod, Path::new("/s")) {
+                PodNeeds::Met(files) => (files.network, files.forwarded),
+                PodNeeds::Unmet(reason) => panic!("{reason}"),
+            }
+        };
+        assert_eq!(told(""), (PodNetwork::Own, BTreeSet::new()));
+        assert_eq!(told(job), (PodNetwork::OfUnit, BTreeSet::new()), "a command has no port");
+        assert_eq!(told(&format!("{job}, {page}")), (PodNetwork::OfUnit, [8080].into()));
+        assert_eq!(told(page), (PodNetwork::OfUnit, [8080].into()));
     }
 
     #[test]

@@ -98,7 +98,11 @@ impl HeldImage {
         let mut arguments = arguments(pod, &image, files);
         match files.network {
             PodNetwork::Own => {}
-            PodNetwork::OfUnit => arguments.extend(["--unit-network".into(), unit_network.into()]),
+            PodNetwork::OfUnit => {
+                arguments.extend(["--unit-network".into(), unit_network.into()]);
+                let option = |port: &u16| [OsString::from("--forwarded-port"), port.to_string().into()];
+                arguments.extend(files.forwarded.iter().flat_map(option));
+            }
         }
         self.image = Some(image);
         Ok(arguments)

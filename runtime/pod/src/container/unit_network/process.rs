@@ -29,7 +29,7 @@ use super::{
     super::{
         calls,
         gate::{Gate, GateCalls},
-        order::{NetworkOrder, NetworkUsers},
+        order::{NetworkOrder, NetworkProperties},
         privileges, stage, syscalls, wire,
     },
     Answer,
@@ -56,8 +56,8 @@ pub(in super::super) fn run(order: &NetworkOrder) -> Result<ExitCode, String> {
     let listener = calls::inherited(order.listener).map_err(|error| error.to_string())?;
     let lock = calls::inherited(order.lock).map_err(|error| error.to_string())?;
     let listener = UnixListener::from(listener);
-    let failed = match set_up() {
-        Ok(network) => match serve(listener, lock, network, &order.users) {
+    let failed = match set_up(&order.properties) {
+        Ok(network) => match serve(listener, lock, network, &order.properties) {
             Ok(()) => return Ok(ExitCode::SUCCESS),
             Err(error) => return Err(error.to_string()),
         },
@@ -72,13 +72,13 @@ pub(in super::super) fn run(order: &NetworkOrder) -> Result<ExitCode, String> {
 }
 
 /// Opens the gate, and gives up what this took.
-fn set_up() -> Result<Network, String> {
+fn set_up(properties: &NetworkProperties) -> Result<Network, String> {
     let failed = |what: &'static str| move |error: io::Error| format!("cannot {what}: {error}");
     let null = File::options().read(true).write(true).open("/dev/null").map_err(failed("open /dev/null"))?;
     // It outlives the guard that has started it, with whose terminal and log it has nothing to do.
     setsid().map_err(|error| failed("leave the session")(error.into()))?;
     calls::switch_loopback_on().map_err(failed("switch the loopback interface on"))?;
-    let gate = Gate::open_if_possible();
+    let gate = Gate::open_if_possible(&properties.forwarded);
     let namespace = |name: &str| File::open(format!("/proc/self/ns/{name}")).map(OwnedFd::from);
     let users = namespace("user").map_err(failed("open the namespace of users"))?;
     let network = namespace("net").map_err(failed("open the namespace of the network"))?;
@@ -91,7 +91,12 @@ fn set_up() -> Result<Network, String> {
 }
 
 /// Lets guards join until the last one has left.
-fn serve(listener: UnixListener, lock: OwnedFd, network: Network, of_users: &NetworkUsers) -> io::Result<()> {
+fn serve(
+    listener: UnixListener,
+    lock: OwnedFd,
+    network: Network,
+    properties: &NetworkProperties,
+) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         listener.set_nonblocking(true)?;
@@ -111,7 +116,7 @@ fn serve(listener: UnixListener, lock: OwnedFd, network: Network, of_users: &Net
                         sleep(ACCEPT_PAUSE).await;
                         continue;
                     };
-                    let greeted = greet(line, [&users, &network], of_users, calls.as_deref());
+                    let greeted = greet(line, [&users, &network], properties, calls.as_deref());
                     // A guard that has gone meanwhile is none.
                     if let Ok((mut line, way)) = greeted {
                         has_begun = true;
@@ -141,7 +146,7 @@ fn serve(listener: UnixListener, lock: OwnedFd, network: Network, of_users: &Net
 fn greet(
     line: UnixStream,
     namespaces: [&OwnedFd; 2],
-    users: &NetworkUsers,
+    properties: &NetworkProperties,
     calls: Option<&GateCalls>,
 ) -> io::Result<(UnixStream, Option<Arc<UnixStream>>)> {
     let line = line.into_std()?;
@@ -150,7 +155,7 @@ fn greet(
     let pair = calls.map(|_| Started::pair()).transpose()?;
     let descriptors = namespaces.into_iter().map(|namespace| namespace.as_fd());
     let descriptors: Vec<_> = descriptors.chain(pair.as_ref().map(|(_, theirs)| theirs.as_fd())).collect();
-    wire::send(&line, &Answer::Joined(users.clone()), &descriptors)?;
+    wire::send(&line, &Answer::Joined(properties.clone()), &descriptors)?;
     line.set_nonblocking(true)?;
     let way = match calls.zip(pair) {
         Some((calls, (ours, _))) => {
