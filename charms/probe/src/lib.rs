@@ -143,6 +143,7 @@ fn perform(action: &Action, unit: &Unit, event: &Event) -> Result {
             );
             Ok(())
         }
+        Action::Push { container, path, resource } => workloads::push(unit, container, path, resource),
         Action::Shell { container, milliseconds, script } => {
             workloads::shell(unit, container, *milliseconds, script);
             Ok(())

@@ -32,6 +32,7 @@ pub(crate) enum Action {
     Write(String, String),
     Read(String),
     Resource(String),
+    Push { container: String, path: String, resource: String },
     Shell { container: String, milliseconds: u64, script: String },
     Ask { target: String, method: String, path: String, body: String },
     Goal,
@@ -98,6 +99,11 @@ fn action(text: &str) -> Result<Action> {
             let mut next = || parts.next().context("expected TARGET METHOD PATH [BODY]");
             let (target, method, path) = (next()?, next()?, next()?);
             Action::Ask { target, method, path, body: parts.next().unwrap_or_default() }
+        }
+        "push" => {
+            let mut parts = words(rest)?.into_iter();
+            let mut next = || parts.next().context("expected CONTAINER PATH RESOURCE");
+            Action::Push { container: next()?, path: next()?, resource: next()? }
         }
         "shell" => {
             let mut parts = rest.splitn(3, ' ').map(str::to_owned);
@@ -185,6 +191,7 @@ mod tests {
             ("*: set x", "script line 1: expected KEY=VALUE, got \"x\""),
             ("*: status great", "script line 1: unknown status \"great\""),
             ("*: tool", "script line 1: tool without a name"),
+            ("*: push web /etc/ca.pem", "script line 1: expected CONTAINER PATH RESOURCE"),
         ] {
             assert_eq!(parse(script).unwrap_err().to_string(), message);
         }

@@ -32,6 +32,12 @@ pub(crate) fn ask(unit: &Unit, target: &str, method: &str, path: &str, body: &st
     Ok(())
 }
 
+/// Writes the content of a resource into a file of a container.
+pub(crate) fn push(unit: &Unit, container: &str, path: &str, resource: &str) -> Result {
+    let content = std::fs::read(unit.resource(resource)?.path()).context("reading the resource")?;
+    unit.pebble(container).push(path, content)
+}
+
 /// Runs a script in a container, with 400,000 times `a` as its input, and logs how it ended.
 pub(crate) fn shell(unit: &Unit, container: &str, milliseconds: u64, script: &str) {
     let time = Duration::from_millis(milliseconds);

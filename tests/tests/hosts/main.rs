@@ -4,9 +4,11 @@
 mod addresses;
 mod calls;
 mod egress;
+mod encrypted;
 mod exposing;
 mod firewall;
 mod joined;
+mod offering;
 mod once;
 mod packets;
 mod servers;
