@@ -31,7 +31,7 @@ fn deploy(site: &Site, model: &str, name: &str, (host, port): (&str, u16)) -> an
     site.north.wait_for(["model", "-m", model])
 }
 
-/// Deploys a client of the offered port: a server that anybody may ask to ask it.
+/// Deploys a client of the offered port: a server that the test tells to ask it.
 fn deploy_client(site: &Site, model: &str, name: &str, place: (&str, u16)) -> anyhow::Result<()> {
     site.north.ok(["add-model", model, "--no-switch"])?;
     deploy(site, model, name, place)?;
