@@ -26,9 +26,7 @@ impl Scene {
             Ok(self.requests(unit, container, server)?.contains("one"))
         })
     }
-}
 
-impl Scene {
     /// Fetches a page in a container, and returns what it prints.
     fn fetches(&self, unit: &str, url: &str) -> anyhow::Result<String> {
         let fetch = ["wget", "-T", "10", "-q", "-O", "-", url];
@@ -42,6 +40,7 @@ impl Scene {
         })
     }
 
+    /// Runs a script in a container, and returns what it prints.
     fn runs(&self, unit: &str, script: &str) -> anyhow::Result<String> {
         let run = ["exec", "--unit", unit, "--container", "web", "--", "sh", "-c", script];
         Ok(self.periapt.run(run)?.stdout)
