@@ -7,6 +7,7 @@ mod bools;
 mod circles;
 mod graph;
 mod modules;
+mod mutations;
 mod names;
 mod prose;
 mod rooms;

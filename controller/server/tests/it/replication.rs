@@ -195,6 +195,23 @@ async fn a_command_that_a_deposed_leader_holds_is_carried_out_once_if_its_reques
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_batch_that_writes_nothing_is_answered_once_the_log_has_confirmed_the_term() {
+    let set = Set::new();
+    let one = set.start("one").await;
+    one.leads("one").await;
+    let address = one.handle.address();
+    let first = add_model_raw(address, Some(ID), "a").await;
+    one.cut_off();
+    // The answer is kept, so nothing is written. Another controller may lead by now, and have changed all.
+    let again = tokio::spawn(async move { add_model_raw(address, Some(ID), "a").await });
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert!(!again.is_finished(), "the log has not confirmed the term");
+    one.reconnect();
+    assert_eq!(again.await.unwrap(), first);
+    one.stop().await;
+}
+
 #[tokio::test]
 async fn a_store_of_another_log_or_of_none_is_refused_before_anything_is_written() {
     let set = Set::new();
