@@ -11,16 +11,20 @@ use std::{
 };
 
 use anyhow::{Context as _, bail};
+use futures_util::future::join_all;
 use periapt_host_api::StoreId;
 use periapt_transport::testing::free_ports;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use uuid::Uuid;
 
-use crate::{Encryption, EtcdOptions, EtcdUrl, open::check};
+use crate::{Encryption, EtcdOptions, EtcdUrl, connect::Member, open::check};
 
 /// The timeout of the start of servers. No start takes this long, even on a slow machine.
 const READY_WITHIN: Duration = Duration::from_secs(60);
+
+/// The timeout of a server's status. A server that is paused gives none.
+const STATUS_WITHIN: Duration = Duration::from_secs(2);
 
 /// The ports of etcd for its other servers and for clients.
 const PEER_PORT: u16 = 2380;
@@ -180,6 +184,25 @@ impl TestEtcd {
         waited.expect("etcd answers within a minute");
     }
 
+    /// Returns the number of the server that leads now, as most servers tell; none if most tell none. Only for servers
+    /// without TLS.
+    ///
+    /// # Panics
+    /// Panics if it is called in a runtime.
+    #[expect(clippy::expect_used, reason = "a test says what failed by panicking")]
+    pub fn leader(&self) -> Option<usize> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.expect("a runtime can be made");
+        let asked = self.servers.iter().map(|server| ids(&server.endpoint));
+        let told: Vec<_> = runtime.block_on(join_all(asked));
+        // A server that was paused believes for a moment that it still leads.
+        let leads = |id: u64| {
+            let named = told.iter().flatten().filter(|(_, leader)| *leader == id).count();
+            named > self.servers.len() / 2
+        };
+        told.iter().position(|told| told.is_some_and(|(own, _)| leads(own)))
+    }
+
     /// Returns the place of a log in these servers.
     pub fn url(&self) -> EtcdUrl {
         let endpoints = self.servers.iter().map(|server| server.endpoint.clone()).collect();
@@ -258,6 +281,13 @@ impl Drop for TestEtcd {
             self.kill(number);
         }
     }
+}
+
+/// Returns a server's own id, and that of the server which leads as far as it knows; none if it does not answer.
+async fn ids(endpoint: &str) -> Option<(u64, u64)> {
+    let mut maintenance = Member::new(endpoint, None).await.ok()?.maintenance;
+    let status = tokio::time::timeout(STATUS_WITHIN, maintenance.status()).await.ok()?.ok()?;
+    Some((status.header()?.member_id(), status.leader()))
 }
 
 /// Returns the path of etcd, which `tools/etcd` finds or downloads.

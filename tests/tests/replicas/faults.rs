@@ -10,16 +10,18 @@ use std::{
 };
 
 use anyhow::{Context as _, ensure};
+use periapt_log_etcd::testing::TestEtcd;
 use periapt_tests::{Direction, Installation, Link, set_direction, set_link, signal};
 
 use crate::{
+    lengths::Lengths,
     site::{HOSTS, Site, until},
+    stale::is_stale,
     story::Story,
 };
 
-/// The times in seconds for which the faults of a lap last at least, unless a process is killed: longer than the lease of
-/// the controller that leads, and at last longer than the lease of a unit that leads, too.
-const LASTING: [u64; 12] = [5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 20, 90];
+/// The error of a write to a full disk.
+const NO_SPACE: &str = "No space left on device";
 
 /// A fault, and the number of its process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,8 +29,8 @@ pub(crate) enum Fault {
     KillLeader,
     PauseLeader,
     KillFollower,
-    KillEtcd(usize),
-    PauseEtcd(usize),
+    KillEtcd(EtcdRole),
+    PauseEtcd(EtcdRole),
     /// The keeper of an agent is killed, and with it the runners that it has started.
     KillAgent(usize),
     /// The keeper of an agent is paused, and its runners go on.
@@ -49,38 +51,115 @@ pub(crate) enum Fault {
     FillLeader,
     /// The same happens to a follower.
     FillFollower,
+    /// The disk of the leading controller becomes full while it runs.
+    FillRunningLeader,
+    /// The same happens to a follower.
+    FillRunningFollower,
     /// The wall clock of the leading controller's host is set so many seconds ahead.
     SetLeadersClock(i64),
     /// The same happens to a follower's host.
     SetFollowersClock(i64),
 }
 
-/// Makes a fault, waits until clients are answered, and mends it. The lap is the number of times that all faults were made
-/// before. Returns the time for which no client was answered.
-pub(crate) fn round(site: &mut Site, story: &Story, lap: usize, fault: Fault) -> anyhow::Result<Duration> {
-    let leader = (0..3).find_map(|asked| site.leader(asked).ok().flatten()).context("a leader")?;
-    let follower = (leader + 1) % 3;
+/// The role of a server of etcd.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EtcdRole {
+    Leader,
+    Follower,
+}
+
+impl EtcdRole {
+    /// Returns the number of a server that has this role now.
+    fn server(self, etcd: &TestEtcd) -> anyhow::Result<usize> {
+        let mut leader = None;
+        until("a server of etcd leads", || {
+            leader = etcd.leader();
+            Ok(leader.is_some())
+        })?;
+        let leader = leader.context("the leader of etcd")?;
+        Ok(match self {
+            Self::Leader => leader,
+            Self::Follower => (leader + 1) % 3,
+        })
+    }
+}
+
+/// The process that a fault concerns.
+#[derive(Debug, Clone, Copy)]
+struct Met {
+    /// The number of the controller's host, or of the server of etcd.
+    number: usize,
+    /// The process of the controller.
+    process: u32,
+    /// The length of what the controller has logged before.
+    logged: usize,
+}
+
+impl Met {
+    fn of(site: &Site, fault: Fault) -> anyhow::Result<Self> {
+        let leader = (0..3).find_map(|asked| site.leader(asked).ok().flatten()).context("a leader")?;
+        let number = match fault {
+            Fault::KillEtcd(role) | Fault::PauseEtcd(role) => role.server(&site.etcd)?,
+            Fault::KillFollower
+            | Fault::CutFollower
+            | Fault::MuteFollower
+            | Fault::FillFollower
+            | Fault::FillRunningFollower
+            | Fault::SetFollowersClock(_) => (leader + 1) % 3,
+            _ => leader,
+        };
+        let host = site.host(number)?;
+        Ok(Self { number, process: host.controller_process("local")?, logged: controller_log(host)?.len() })
+    }
+
+    /// Returns true if the controller has logged a text since the fault began.
+    fn has_logged(&self, site: &Site, text: &str) -> anyhow::Result<bool> {
+        let log = controller_log(site.host(self.number)?)?;
+        Ok(log.get(self.logged..).unwrap_or(&log).contains(text))
+    }
+}
+
+/// Makes a fault, waits until clients are answered, and mends it. Returns the time for which no client was answered.
+pub(crate) fn round(
+    site: &mut Site,
+    story: &Story,
+    lengths: &mut Lengths,
+    fault: Fault,
+) -> anyhow::Result<Duration> {
+    let met = Met::of(site, fault)?;
     let (began, answered) = (Instant::now(), story.answered());
-    let met = match fault {
-        Fault::KillFollower
-        | Fault::CutFollower
-        | Fault::MuteFollower
-        | Fault::FillFollower
-        | Fault::SetFollowersClock(_) => follower,
-        _ => leader,
-    };
-    let process = site.host(met)?.controller_process("local")?;
-    set(site, fault, met, process, Link::Down)?;
+    set(site, fault, met, Link::Down)?;
     // Answers that were on their way do not count.
     until("clients are answered", || Ok(story.answered() > answered + 3))?;
     let gap = began.elapsed();
+    check(site, fault, met)?;
     if !matches!(fault, Fault::KillLeader | Fault::KillFollower | Fault::KillEtcd(_) | Fault::KillAgent(_)) {
-        let lasting = LASTING.get(lap % LASTING.len()).copied().unwrap_or_default();
-        thread::sleep(Duration::from_secs(lasting).saturating_sub(gap));
+        thread::sleep(lengths.take().saturating_sub(began.elapsed()));
     }
-    set(site, fault, met, process, Link::Up)?;
+    set(site, fault, met, Link::Up)?;
     story.all_are_answered()?;
     Ok(gap)
+}
+
+/// Checks what others do, and what the controller tells, while a fault lasts.
+fn check(site: &Site, fault: Fault, met: Met) -> anyhow::Result<()> {
+    match fault {
+        Fault::KillEtcd(EtcdRole::Leader) | Fault::PauseEtcd(EtcdRole::Leader) => {
+            until("another server of etcd leads", || {
+                Ok(site.etcd.leader().is_some_and(|leader| leader != met.number))
+            })
+        }
+        Fault::FillRunningLeader | Fault::FillRunningFollower => {
+            until("a full disk is told", || met.has_logged(site, NO_SPACE))?;
+            until("a controller that cannot write shows nothing", || is_stale(site.host(met.number)?))?;
+            let asked = (met.number + 1) % 3;
+            until("another controller leads", || {
+                let leader = site.leader(asked).ok().flatten();
+                Ok(leader.is_some_and(|leader| leader != met.number))
+            })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Puts what a host's controller keeps on a disk of its own, which is small. The test has a mount namespace of its own.
@@ -100,6 +179,38 @@ rm -r old disk";
     host.ok(["controller", "start", "local"]).map(drop)
 }
 
+/// Fills the disk of a controller that runs. RocksDB has reserved room for its next writes, behind the ends of its files,
+/// which is taken back while the controller stands still.
+fn fill_under(host: &Installation, process: u32) -> anyhow::Result<()> {
+    signal(process, "STOP")?;
+    let filled = until("the controller stands still", || stands_still(process)).and_then(|()| {
+        let store = host.path().join("data/controllers/local/controller/store");
+        for entry in fs::read_dir(store)? {
+            let path = entry?.path();
+            if path.is_file() {
+                let file = File::options().write(true).open(&path)?;
+                file.set_len(file.metadata()?.len())?;
+            }
+        }
+        fill(host)
+    });
+    signal(process, "CONT")?;
+    filled
+}
+
+/// Returns true if all threads of a process are stopped.
+fn stands_still(process: u32) -> anyhow::Result<bool> {
+    for thread in fs::read_dir(format!("/proc/{process}/task"))? {
+        // It may have ended.
+        let Ok(stat) = fs::read_to_string(thread?.path().join("stat")) else { return Ok(false) };
+        // The name, which stands in parentheses, may have any character.
+        if !stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with('T')) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 /// Fills the disk of a host's controller to its last byte.
 fn fill(host: &Installation) -> anyhow::Result<()> {
     let mut file = File::create(filler(host))?;
@@ -114,22 +225,23 @@ fn filler(host: &Installation) -> PathBuf {
 }
 
 /// Makes a fault of a host's controller, or mends it.
-fn set(site: &mut Site, fault: Fault, met: usize, process: u32, link: Link) -> anyhow::Result<()> {
-    let host = *HOSTS.get(met).context("a host")?;
+fn set(site: &mut Site, fault: Fault, met: Met, link: Link) -> anyhow::Result<()> {
+    let Met { number, process, .. } = met;
+    let host = *HOSTS.get(number).context("a host")?;
     let towards = |directions: &[Direction]| {
-        directions.iter().try_for_each(|direction| set_direction(host, met + 1, *direction, link))
+        directions.iter().try_for_each(|direction| set_direction(host, number + 1, *direction, link))
     };
     let is_made = link == Link::Down;
     match fault {
         Fault::KillLeader | Fault::KillFollower if is_made => signal(process, "KILL")?,
         Fault::KillLeader | Fault::KillFollower => {
-            site.host(met)?.ok(["controller", "start", "local"])?;
+            site.host(number)?.ok(["controller", "start", "local"])?;
         }
         Fault::PauseLeader => signal(process, if is_made { "STOP" } else { "CONT" })?,
-        Fault::KillEtcd(number) if is_made => site.etcd.kill(number),
-        Fault::KillEtcd(number) => site.etcd.start_server(number),
-        Fault::PauseEtcd(number) if is_made => site.etcd.pause(number),
-        Fault::PauseEtcd(number) => site.etcd.resume(number),
+        Fault::KillEtcd(_) if is_made => site.etcd.kill(number),
+        Fault::KillEtcd(_) => site.etcd.start_server(number),
+        Fault::PauseEtcd(_) if is_made => site.etcd.pause(number),
+        Fault::PauseEtcd(_) => site.etcd.resume(number),
         Fault::KillAgent(number) | Fault::PauseAgent(number) => {
             let agent = site.agents.get_mut(number).context("an agent")?;
             match (fault, is_made) {
@@ -146,23 +258,32 @@ fn set(site: &mut Site, fault: Fault, met: usize, process: u32, link: Link) -> a
         Fault::FillLeader | Fault::FillFollower if is_made => {
             // What RocksDB has reserved for its next writes is given back by its end alone.
             signal(process, "KILL")?;
-            let host = site.host(met)?;
+            let host = site.host(number)?;
             fill(host)?;
             let started = host.run(["controller", "start", "local"])?;
             let log = controller_log(host)?;
-            let is_told = |text: &str| text.contains("No space left on device");
+            let is_told = |text: &str| text.contains(NO_SPACE);
             ensure!(is_told(&log) || is_told(&started.stderr), "a full disk is not told: {started:?}\n{log}");
         }
         Fault::FillLeader | Fault::FillFollower => {
-            let host = site.host(met)?;
+            let host = site.host(number)?;
             fs::remove_file(filler(host))?;
             host.ok(["controller", "start", "local"])?;
         }
+        Fault::FillRunningLeader | Fault::FillRunningFollower if is_made => {
+            fill_under(site.host(number)?, process)?;
+        }
+        Fault::FillRunningLeader | Fault::FillRunningFollower => {
+            fs::remove_file(filler(site.host(number)?))?;
+            until("the store is opened again", || met.has_logged(site, "the store was opened again"))?;
+            let now = site.host(number)?.controller_process("local")?;
+            ensure!(now == process, "process {now} goes on in the place of {process}");
+        }
         Fault::SetLeadersClock(ahead) | Fault::SetFollowersClock(ahead) if is_made => {
-            site.host(met)?.set_clock(ahead)?;
+            site.host(number)?.set_clock(ahead)?;
         }
         Fault::SetLeadersClock(_) | Fault::SetFollowersClock(_) => {
-            let host = site.host(met)?;
+            let host = site.host(number)?;
             let log = controller_log(host)?;
             ensure!(log.contains("this machine's clock was set"), "a clock that was set is not told: {log}");
             host.set_clock(0)?;

@@ -1,11 +1,14 @@
 //! Three controllers of one log: commands through any of them, the death of the one that leads, its return, and rounds of
 //! faults under load.
 
+mod bounded;
+mod callers;
 mod contested;
 mod documented;
 mod encrypted;
 mod faults;
 mod hooks;
+mod lengths;
 mod migrating;
 mod mixed;
 mod objects;
@@ -16,6 +19,7 @@ mod site;
 mod stale;
 mod story;
 mod upgrading;
+mod witness;
 
 use anyhow::ensure;
 use periapt_tests::Installation;

@@ -2,7 +2,11 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
 };
 
 use anyhow::{Context as _, ensure};
@@ -10,7 +14,12 @@ use periapt_host_api::{LEVEL, Level};
 use periapt_tests::{Installation, binary, previous_binary};
 use serde_json::Value;
 
-use crate::site::{Site, controller, models, until};
+use crate::{
+    callers::{Caller, History, REGISTER},
+    rounds::joined,
+    site::{Site, controller, models, until},
+    witness::Witness,
+};
 
 /// Returns the program of the previous release; none where this checkout has no history of it.
 #[expect(clippy::print_stderr, reason = "a test that shows nothing says so")]
@@ -97,6 +106,56 @@ fn two_releases_share_a_log_and_the_level_rises_once_the_last_controller_is_upgr
     host.install(binary()?);
     host.ok(["controller", "start", "local"])?;
     until("it has come back", || Ok(models(host)? == ["a", "b", "c", "d", "e", "f"]))
+}
+
+/// Upgrades all controllers of a site, one after the other, and waits each time until callers are answered.
+fn upgrade_all(site: &mut Site, history: &History) -> anyhow::Result<()> {
+    let go_on = || {
+        let before = history.written();
+        until("writes are acknowledged", || Ok(history.written() > before + 5))
+    };
+    go_on()?;
+    for number in 0..3 {
+        upgrade(site, number)?;
+        go_on()?;
+    }
+    until("the level rises", || Ok(level(site.host(0)?)? == LEVEL))?;
+    go_on()
+}
+
+#[test]
+fn three_controllers_of_the_previous_release_are_upgraded_one_by_one_under_load() -> anyhow::Result<()> {
+    let Some(previous) = previous_program()? else { return Ok(()) };
+    let mut site = Site::bootstrapped_on(installed(&previous)?, &["--no-agent"])?;
+    site.join_on(installed(&previous)?, "two")?;
+    site.join_on(installed(&previous)?, "three")?;
+    site.host(0)?.ok(["add-model", REGISTER])?;
+    for host in &site.hosts {
+        until("the model is everywhere", || Ok(models(host)? == [REGISTER]))?;
+    }
+
+    let sockets: Vec<PathBuf> = site.hosts.iter().map(|host| host.socket("local")).collect();
+    let (history, log) = (History::default(), site.etcd.url());
+    let (has_ended, is_over) = (AtomicBool::new(false), AtomicBool::new(false));
+    let callers = (0..3).map(|number| Caller::new(number, &sockets, &history));
+    let callers = callers.collect::<anyhow::Result<Vec<_>>>()?;
+    let witness = thread::scope(|scope| -> anyhow::Result<Witness> {
+        let witness = scope.spawn(|| Witness::follow(log, &is_over));
+        let has_ended = &has_ended;
+        let callers = callers.into_iter().map(|caller| scope.spawn(move || caller.run(has_ended)));
+        let callers: Vec<_> = callers.collect();
+        let upgraded = upgrade_all(&mut site, &history);
+        has_ended.store(true, Ordering::SeqCst);
+        let called: Vec<_> = callers.into_iter().map(|caller| joined(caller, "a caller")).collect();
+        is_over.store(true, Ordering::SeqCst);
+        let witness = joined(witness, "the reader of the log");
+        upgraded?;
+        called.into_iter().collect::<anyhow::Result<()>>()?;
+        witness
+    })?;
+    let (writes, reads) = witness.check(&history.calls())?;
+    ensure!(writes > 0 && reads > 0, "the callers had something to do");
+    Ok(())
 }
 
 #[test]

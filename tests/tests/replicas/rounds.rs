@@ -1,31 +1,41 @@
 //! Rounds of faults under load. Clients of three hosts send commands all the time, while controllers and servers of etcd
-//! are killed and paused in turn, the network loses what they send, or a clock is set an hour ahead or back. At the end
-//! nothing that was acknowledged is lost, nothing happened twice, all controllers show the same, the log is whole, and the
-//! history of names that clients competed for is linearizable. Two agents run hooks meanwhile and are killed and paused,
-//! too: each hook is counted once, and no two units were told at one time that they lead.
+//! are killed and paused in turn, the network loses what they send, a disk is full, or a clock is set an hour off. At the
+//! end nothing that was acknowledged is lost, nothing happened twice, all controllers show the same, and the history of
+//! names that clients competed for is linearizable. The log is read all the while, and folded: it is whole, has each
+//! acknowledged request once, in the order in which they were sent, and each answer to a read is a state of it. Two agents
+//! run hooks meanwhile and are killed and paused, too: each hook is counted once, and no two units were told at one time
+//! that they lead.
 //!
 //! `PERIAPT_FAULT_ROUNDS` sets the number of rounds; `--no-capture` shows how long each fault kept all clients waiting.
 
-use std::{collections::BTreeSet, env, sync::atomic::Ordering, thread};
+use std::{
+    collections::BTreeSet,
+    env,
+    path::PathBuf,
+    sync::atomic::{AtomicBool, Ordering},
+    thread::{self, ScopedJoinHandle},
+};
 
 use anyhow::{Context as _, ensure};
-use periapt_host_api::{Revision, StoreId, Timestamp};
-use periapt_log::{Entry, Log as _, LogError, LogHead};
-use periapt_log_etcd::{EtcdLog, EtcdOptions};
+use periapt_host_api::Timestamp;
+use periapt_log::LogHead;
 use periapt_tests::{Installation, in_own_network};
 
 use crate::{
-    faults::{Fault, on_small_disk, round},
+    callers::{Caller, History, REGISTER},
+    faults::{EtcdRole, Fault, on_small_disk, round},
     hooks::{Hooks, check_leaders},
+    lengths::Lengths,
     site::{HOSTS, Site, controller, models, until},
     story::Story,
+    witness::Witness,
 };
 
 /// The number of rounds, unless the environment says another one.
 const ROUNDS: usize = 20;
 
 /// The number of rounds in which the network or a disk fails.
-const CUT_ROUNDS: usize = 8;
+const CUT_ROUNDS: usize = 9;
 
 /// An hour, in seconds.
 const HOUR: i64 = 3_600;
@@ -42,40 +52,6 @@ enum AgentsClocks {
     Set,
 }
 
-/// Reads the whole log, each entry of which follows the one before, in a term that is never lower. Returns its end.
-fn end_of_log(site: &Site) -> anyhow::Result<LogHead> {
-    let options = EtcdOptions { url: site.etcd.url(), tls: None, fresh_id: StoreId(uuid::Uuid::nil()) };
-    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
-        let log = EtcdLog::open(&options).await?;
-        let mut head = LogHead::empty(log.id());
-        loop {
-            let entries = match log.read(head.position, 4 << 20).await {
-                // A controller that leads for long enough trims what is on two disks.
-                Err(LogError::Trimmed(trimmed)) => {
-                    head = head_at(&log, trimmed).await?;
-                    continue;
-                }
-                entries => entries?,
-            };
-            if entries.is_empty() {
-                return Ok(head);
-            }
-            for stored in entries {
-                let entry = Entry::decode(stored.position, &stored.bytes)?;
-                head = head.after(stored.position, &entry, &stored.bytes)?;
-            }
-        }
-    })
-}
-
-/// Returns the end of the part of a log that was trimmed, as the entry after it names it.
-async fn head_at(log: &EtcdLog, trimmed: Revision) -> anyhow::Result<LogHead> {
-    let next =
-        log.read(trimmed, 1).await?.into_iter().next().context("an entry after those that were trimmed")?;
-    let Entry { term, at, level, previous: digest, .. } = Entry::decode(next.position, &next.bytes)?;
-    Ok(LogHead { log: log.id(), position: trimmed, term, at, level, digest })
-}
-
 /// Returns the number of units of the loaded application.
 fn units(host: &Installation) -> anyhow::Result<usize> {
     let status = host.json(["status", "-m", "load"])?;
@@ -87,12 +63,12 @@ fn units(host: &Installation) -> anyhow::Result<usize> {
 fn nothing_that_was_acknowledged_is_lost_or_doubled_whatever_is_killed_or_paused() -> anyhow::Result<()> {
     let faults = [
         Fault::KillLeader,
-        Fault::KillEtcd(0),
+        Fault::KillEtcd(EtcdRole::Leader),
         Fault::PauseLeader,
         Fault::KillFollower,
-        Fault::PauseEtcd(1),
+        Fault::PauseEtcd(EtcdRole::Leader),
         Fault::KillLeader,
-        Fault::KillEtcd(2),
+        Fault::KillEtcd(EtcdRole::Follower),
         Fault::KillAgent(0),
         Fault::PauseAgent(1),
     ];
@@ -111,6 +87,9 @@ fn nothing_that_was_acknowledged_is_lost_or_doubled_whatever_the_network_or_a_di
         Fault::MuteFollower,
         Fault::FillLeader,
         Fault::FillFollower,
+        Fault::FillRunningLeader,
+        // Only in longer runs.
+        Fault::FillRunningFollower,
     ];
     let test = "rounds::nothing_that_was_acknowledged_is_lost_or_doubled_whatever_the_network_or_a_disk_does";
     in_own_network(test, &HOSTS, || {
@@ -133,6 +112,25 @@ fn nothing_that_was_acknowledged_is_lost_or_doubled_whatever_the_clocks_show() -
     go_through(Site::with_clocks()?, &faults, CLOCK_ROUNDS, AgentsClocks::Set)
 }
 
+/// Waits for a thread's end, and returns its result.
+pub(crate) fn joined<T>(thread: ScopedJoinHandle<'_, anyhow::Result<T>>, who: &str) -> anyhow::Result<T> {
+    thread.join().map_err(|_| anyhow::anyhow!("{who} panicked"))?
+}
+
+/// Makes the models that clients use, starts agents, and returns the operator of the units.
+async fn prepared(site: &mut Site) -> anyhow::Result<Hooks> {
+    until("all members are known", || Ok(site.leader(2)?.is_some()))?;
+    let first = site.host(0)?;
+    first.ok(["add-model", REGISTER])?;
+    first.ok(["add-model", "load"])?;
+    first.deploy("mysql", [])?;
+    for host in &site.hosts {
+        until("each has the models", || Ok(models(host)? == ["load", REGISTER]))?;
+    }
+    site.start_agents()?;
+    Hooks::prepare(site).await
+}
+
 /// Goes through rounds of faults, and checks what is left.
 #[expect(
     clippy::print_stdout,
@@ -145,38 +143,40 @@ fn go_through(
     agents_clocks: AgentsClocks,
 ) -> anyhow::Result<()> {
     let rounds = env::var("PERIAPT_FAULT_ROUNDS").map_or(Ok(usual), |text| text.parse())?;
-    until("all members are known", || Ok(site.leader(2)?.is_some()))?;
-    let first = site.host(0)?;
-    first.ok(["add-model", "load"])?;
-    first.deploy("mysql", [])?;
-    site.start_agents()?;
+    let mut lengths = Lengths::of(rounds, usual)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-    let hooks = runtime.block_on(Hooks::prepare(&site))?;
+    let hooks = runtime.block_on(prepared(&mut site))?;
     // The clients keep their hosts while the rounds change the rest.
-    let hosts = site.hosts.clone();
-    let story = Story::default();
-    let hooks = thread::scope(|scope| -> anyhow::Result<usize> {
+    let (hosts, log) = (site.hosts.clone(), site.etcd.url());
+    let sockets: Vec<PathBuf> = hosts.iter().map(|host| host.socket("local")).collect();
+    let (story, history, is_over) = (Story::default(), History::default(), AtomicBool::new(false));
+    let callers = (0..hosts.len()).map(|number| Caller::new(number, &sockets, &history));
+    let callers = callers.collect::<anyhow::Result<Vec<_>>>()?;
+    let (hooks, witness) = thread::scope(|scope| -> anyhow::Result<(usize, Witness)> {
+        let witness = scope.spawn(|| Witness::follow(log, &is_over));
         let storm = scope.spawn(|| runtime.block_on(hooks.run(&story)));
-        let clients: Vec<_> = hosts
-            .iter()
-            .enumerate()
-            .map(|(number, host)| {
-                let story = &story;
-                scope.spawn(move || story.send(number, host))
-            })
-            .collect();
+        let story = &story;
+        let clients = hosts.iter().enumerate();
+        let clients: Vec<_> =
+            clients.map(|(number, host)| scope.spawn(move || story.send(number, host))).collect();
+        let callers: Vec<_> =
+            callers.into_iter().map(|caller| scope.spawn(move || caller.run(&story.ended))).collect();
         let worked = faults.iter().cycle().take(rounds).enumerate().try_for_each(|(number, fault)| {
-            let gap = round(&mut site, &story, number / faults.len(), *fault)
+            let gap = round(&mut site, story, &mut lengths, *fault)
                 .with_context(|| format!("round {number}: {fault:?}"))?;
             println!("round {number}: {fault:?}, clients waited {} ms", gap.as_millis());
             anyhow::Ok(())
         });
+        // Nothing returns before the witness, which ends last, is told.
         story.ended.store(true, Ordering::SeqCst);
-        for client in clients {
-            client.join().map_err(|_| anyhow::anyhow!("a client panicked"))??;
-        }
-        let hooks = storm.join().map_err(|_| anyhow::anyhow!("the operator of the units panicked"))?;
-        worked.and(hooks)
+        let sent: Vec<_> = clients.into_iter().map(|client| joined(client, "a client")).collect();
+        let called: Vec<_> = callers.into_iter().map(|caller| joined(caller, "a caller")).collect();
+        let hooks = joined(storm, "the operator of the units");
+        is_over.store(true, Ordering::SeqCst);
+        let witness = joined(witness, "the reader of the log");
+        worked?;
+        sent.into_iter().chain(called).collect::<anyhow::Result<()>>()?;
+        Ok((hooks?, witness?))
     })?;
     println!("{hooks} hooks, each counted once");
     ensure!(hooks > rounds, "the units had something to do");
@@ -186,13 +186,28 @@ fn go_through(
         ensure!(leaders > 0, "a unit leads");
     }
 
+    let (writes, reads) = witness.check(&history.calls())?;
+    println!("{writes} writes are in the log once and in their order, {reads} reads are states of it");
+    ensure!(writes > rounds && reads > rounds, "the callers had something to do");
     let contested = story.contested.check()?;
     println!("{contested} names were competed for");
+    let all: BTreeSet<String> = witness.models().cloned().collect();
+    check_end(&site, story, &all, rounds, &witness.head)
+}
+
+/// Checks what the controllers show at the end, when the log has these models.
+#[expect(clippy::print_stdout, reason = "who runs many rounds reads what clients did")]
+fn check_end(
+    site: &Site,
+    story: Story,
+    all: &BTreeSet<String>,
+    rounds: usize,
+    head: &LogHead,
+) -> anyhow::Result<()> {
     let (made, refused) = (story.made.into_inner(), story.refused.into_inner());
     let (added, unknown) = (story.units.into_inner(), story.unknown_units.into_inner());
     println!("{} models, {added} units acknowledged; of {unknown} units it is not known", made.len());
-    let LogHead { position: end, at, .. } = end_of_log(&site)?;
-    let ahead = at.as_second() - Timestamp::now().as_second();
+    let ahead = head.at.as_second() - Timestamp::now().as_second();
     ensure!(ahead < 60, "the log is {ahead} s ahead of the time");
     for host in &site.hosts {
         until("each controller has applied the log", || {
@@ -200,7 +215,10 @@ fn go_through(
             let members =
                 shown.pointer("/details/controller-machines").and_then(|all| all.as_object().cloned());
             let reached = |member: &serde_json::Value| {
-                member.get("revision").and_then(serde_json::Value::as_u64).is_some_and(|at| at >= end.0)
+                member
+                    .get("revision")
+                    .and_then(serde_json::Value::as_u64)
+                    .is_some_and(|at| at >= head.position.0)
             };
             Ok(members.context("members")?.values().all(reached))
         })?;
@@ -209,6 +227,8 @@ fn go_through(
         ensure!(lost.is_empty(), "acknowledged, and lost: {lost:?}");
         let unexpected: Vec<_> = refused.intersection(&shown).collect();
         ensure!(unexpected.is_empty(), "said to have had no effect: {unexpected:?}");
+        let hidden: Vec<_> = all.difference(&shown).collect();
+        ensure!(hidden.is_empty(), "in the log, and not shown: {hidden:?}");
         let units = units(host)?;
         // One was deployed.
         ensure!((added + 1..=added + 1 + unknown).contains(&units), "{units} units, {added} added");

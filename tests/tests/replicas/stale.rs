@@ -6,7 +6,7 @@ use periapt_tests::Installation;
 use crate::site::{Site, controller, models, until};
 
 /// Returns true if a host's controller says that it is not up to date with its log.
-fn is_stale(host: &Installation) -> anyhow::Result<bool> {
+pub(crate) fn is_stale(host: &Installation) -> anyhow::Result<bool> {
     Ok(controller(host)?.pointer("/details/stale").is_some_and(|stale| stale == true))
 }
 

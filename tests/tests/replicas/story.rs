@@ -101,7 +101,10 @@ fn outcome(host: &Installation, words: &[&str]) -> anyhow::Result<Outcome> {
     let nothing = ["had no effect", "is it running?", "cannot be reached", "does not run"];
     Ok(match done.code {
         Some(0) => Outcome::Done,
-        _ if done.stderr.contains("is not known") => Outcome::Unknown,
+        // The latter is told by a controller whose store failed.
+        _ if ["is not known", "had an effect"].iter().any(|words| done.stderr.contains(words)) => {
+            Outcome::Unknown
+        }
         _ if done.stderr.contains("already exists") => Outcome::Exists,
         _ if nothing.iter().any(|words| done.stderr.contains(words)) => Outcome::NothingHappened,
         code => anyhow::bail!("{words:?} ended with {code:?}: {}", done.stderr),
