@@ -1,6 +1,11 @@
 //! The options of a controller about the log that it shares with others.
 
-use std::{ffi::OsString, ops::RangeInclusive, path::PathBuf, sync::Arc};
+use std::{
+    ffi::OsString,
+    ops::RangeInclusive,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use clap::Args;
 use periapt_blobs::S3Options;
@@ -45,6 +50,28 @@ pub(crate) struct LogArgs {
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(BOUND), requires = "log")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     log_bound: Option<u32>,
+}
+
+/// The content of a controller's data directory, as far as its log depends on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum KeptData {
+    /// No keys: the controller begins a set of controllers, and no log of others is its own.
+    Nothing,
+    /// Keys and no store: the controller joins others, or a first start was interrupted.
+    Keys,
+    /// A store: the controller has a log, if it is one of several.
+    Store,
+}
+
+impl KeptData {
+    /// Returns the content of a directory, which need not exist.
+    pub(crate) fn of(directory: &Path) -> Self {
+        match (directory.join("store").exists(), directory.join("ca-key.pem").exists()) {
+            (true, _) => Self::Store,
+            (false, true) => Self::Keys,
+            (false, false) => Self::Nothing,
+        }
+    }
 }
 
 fn url(text: &str) -> Result<String, EtcdUrlError> {
@@ -117,21 +144,27 @@ impl LogArgs {
         words.flatten().collect()
     }
 
-    /// Opens the log; none if no log is named. `fresh` is the identity of a new one, and `blobs` the object store that further
-    /// controllers are told.
+    /// Opens the log; none if no log is named. A controller that has a store has a log as well; for another one it is made,
+    /// unless it is there. `fresh` is the identity of a new one, and `blobs` the object store that further controllers are
+    /// told.
     pub(crate) async fn open(
         &self,
         fresh: StoreId,
+        kept: KeptData,
         blobs: Option<S3Options>,
     ) -> Result<Option<ReplicationOptions>> {
         let Some(options) = self.options(fresh)? else { return Ok(None) };
-        let log = EtcdLog::open(&options).await.map_err(with_source)?;
         let own = || rustix::system::uname().nodename().to_string_lossy().into_owned();
         let name = self.member.clone().unwrap_or_else(own);
         let name = member(&name).map_err(|reason| {
             Failure::new(format!("controller name {name:?}: {reason}"))
                 .with_hint("--member gives it another name")
         })?;
+        let log = match kept {
+            KeptData::Store => EtcdLog::open_present(&options).await,
+            KeptData::Keys | KeptData::Nothing => EtcdLog::open(&options).await,
+        };
+        let log = log.map_err(unusable)?;
         let (authority, identity) = match options.tls {
             Some(EtcdTls { authority, identity }) => (Some(authority), identity),
             None => (None, None),
@@ -156,7 +189,7 @@ impl LogArgs {
     /// Refuses a place at which controllers have a log. Does nothing if no log is named.
     pub(crate) async fn is_free(&self) -> Result<()> {
         match self.options(StoreId(uuid::Uuid::nil()))? {
-            Some(options) => EtcdLog::is_free(&options).await.map_err(with_source),
+            Some(options) => EtcdLog::is_free(&options).await.map_err(unusable),
             None => Ok(()),
         }
     }
@@ -164,7 +197,7 @@ impl LogArgs {
     /// Makes the log of a restored store. Does nothing if no log is named.
     pub(crate) async fn restore(&self, store: StoreId, position: Revision) -> Result<()> {
         match self.options(store)? {
-            Some(options) => EtcdLog::restore(&options, position).await.map_err(with_source),
+            Some(options) => EtcdLog::restore(&options, position).await.map_err(unusable),
             None => Ok(()),
         }
     }
@@ -185,6 +218,30 @@ impl LogArgs {
         let authority = self.log_ca.as_ref().map(|path| read(path, Readers::All)).transpose()?;
         let tls = authority.map(|authority| EtcdTls { authority, identity });
         Ok(Some(EtcdOptions { url: url.parse().map_err(with_source)?, tls, fresh_id }))
+    }
+}
+
+/// Creates the failure of a log that cannot be used, with what would be right.
+fn unusable(error: OpenError) -> Failure {
+    let hint = match &error {
+        OpenError::Tls(_) | OpenError::Handshake(_) => Some(
+            "--log-ca names the certificate of the authority that issued etcd's, --log-cert and --log-key a certificate \
+             of an authority that etcd trusts",
+        ),
+        OpenError::Present(_) => Some(
+            "a further controller of that set begins with `periapt controller join`, and a token of `periapt \
+             controller-token`",
+        ),
+        OpenError::Absent(_) => Some(
+            "--log must name the log that the store of this controller was fed from; if that log is lost, or there was \
+             none, `periapt bootstrap --restore` begins one with the directory of a controller",
+        ),
+        _ => None,
+    };
+    let failure = with_source(error);
+    match hint {
+        Some(hint) => failure.with_hint(hint),
+        None => failure,
     }
 }
 
@@ -231,6 +288,19 @@ mod tests {
     async fn a_log_that_does_not_answer_is_told_from_none() {
         assert!(read(&[]).unwrap().answers().await);
         assert!(!read(&["--log", "etcd://127.0.0.1:1"]).unwrap().answers().await);
+    }
+
+    #[test]
+    fn a_directory_tells_if_its_controller_begins_joins_or_has_a_log() {
+        let directory = tempfile::tempdir().unwrap();
+        let data = directory.path().join("data");
+        assert_eq!(KeptData::of(&data), KeptData::Nothing);
+        std::fs::create_dir(&data).unwrap();
+        assert_eq!(KeptData::of(&data), KeptData::Nothing);
+        std::fs::write(data.join("ca-key.pem"), "").unwrap();
+        assert_eq!(KeptData::of(&data), KeptData::Keys);
+        std::fs::create_dir(data.join("store")).unwrap();
+        assert_eq!(KeptData::of(&data), KeptData::Store);
     }
 
     #[test]

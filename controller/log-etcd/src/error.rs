@@ -9,7 +9,7 @@ pub enum OpenError {
     #[error("the certificates for etcd cannot be used: {0}")]
     Tls(String),
     /// No endpoint answers.
-    #[error("etcd cannot be reached: {0}")]
+    #[error("etcd cannot be reached: {0}; one of its servers at least must answer")]
     Unreachable(String),
     /// The handshake of TLS failed.
     #[error("no TLS connection with etcd: {0}")]
@@ -43,6 +43,9 @@ pub enum OpenError {
     /// There is something else below the prefix, or another form of log.
     #[error("{0}")]
     Foreign(String),
+    /// No controllers have a log there, and none may be made.
+    #[error("no controllers have a log at {0}")]
+    Absent(String),
     /// Controllers have a log there, and none may be made.
     #[error(
         "controllers have a log below {0:?} already: take another prefix; if they are gone for good, \

@@ -11,7 +11,8 @@ use crate::{
     EtcdOptions, EtcdTuning, OpenError, follow,
     keys::Keys,
     lead, leaders,
-    open::{is_free, open, restore},
+    open::{find, is_free, open, restore},
+    pool::Pool,
     shared::Shared,
 };
 
@@ -47,18 +48,31 @@ impl EtcdLog {
         restore(options, &Keys::new(&options.url.prefix, 0), position).await
     }
 
+    /// Opens a log that controllers have, and writes nothing.
+    ///
+    /// # Errors
+    /// [`OpenError::Absent`], or why etcd or the log cannot be used.
+    pub async fn open_present(options: &EtcdOptions) -> Result<Self, OpenError> {
+        let tuning = EtcdTuning::default();
+        let keys = Keys::new(&options.url.prefix, tuning.shard);
+        let found = find(options, &keys).await?;
+        Ok(Self::of(found, keys, tuning))
+    }
+
     /// Opens the log with further options.
     ///
     /// # Errors
     /// See [`Self::open`].
     pub async fn open_tuned(options: &EtcdOptions, tuning: EtcdTuning) -> Result<Self, OpenError> {
-        let EtcdTuning { shard, timeout, compaction } = tuning;
-        let keys = Keys::new(&options.url.prefix, shard);
-        let (pool, id) = open(options, &keys).await?;
+        let keys = Keys::new(&options.url.prefix, tuning.shard);
+        let opened = open(options, &keys).await?;
+        Ok(Self::of(opened, keys, tuning))
+    }
+
+    fn of((pool, id): (Pool, StoreId), keys: Keys, tuning: EtcdTuning) -> Self {
+        let EtcdTuning { shard: _, timeout, compaction } = tuning;
         let (trimmed_at, compacted_at) = (AtomicI64::new(0), AtomicI64::new(0));
-        Ok(Self {
-            shared: Arc::new(Shared { id, keys, pool, compaction, trimmed_at, compacted_at, timeout }),
-        })
+        Self { shared: Arc::new(Shared { id, keys, pool, compaction, trimmed_at, compacted_at, timeout }) }
     }
 }
 

@@ -44,6 +44,15 @@ pub(crate) async fn open(options: &EtcdOptions, keys: &Keys) -> Result<(Pool, St
     Ok((pool, id))
 }
 
+/// Checks the cluster, and finds the log, which must be there.
+pub(crate) async fn find(options: &EtcdOptions, keys: &Keys) -> Result<(Pool, StoreId), OpenError> {
+    let pool = check(options).await?;
+    match present(&pool, keys).await? {
+        Some(id) => Ok((pool, id)),
+        None => Err(OpenError::Absent(options.url.to_string())),
+    }
+}
+
 /// Checks the cluster, and writes nothing.
 pub(crate) async fn check(options: &EtcdOptions) -> Result<Pool, OpenError> {
     let tls = connect::tls(options)?;

@@ -121,8 +121,11 @@ impl Options {
         let LoadedStore { store, published: first, note } =
             writer::load(&*self.store, &*self.clock, fresh).await?;
         let head = match &self.replication {
-            Some(_) if first.store != fresh || (note.is_none() && first.revision() > Revision(0)) => {
-                return Err(BuildError::OtherLog { store: first.store, log: fresh });
+            Some(replication)
+                if first.store != fresh || (note.is_none() && first.revision() > Revision(0)) =>
+            {
+                let place = replication.place.url.clone();
+                return Err(BuildError::OtherLog { store: first.store, log: fresh, place });
             }
             None if note.is_some() => return Err(BuildError::WithoutLog),
             _ => replication::head_of(note.as_deref(), fresh)?,

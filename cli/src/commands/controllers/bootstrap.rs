@@ -152,6 +152,8 @@ impl Verb for Bootstrap {
         }
         // So are files of the issuer that cannot be used.
         self.issuer.options()?;
+        // So is a log that cannot be used, or that other controllers have.
+        self.log.is_free().await?;
         // So is a backup that is none.
         let backup = self.backup().await?;
         // So is an object store for blobs that does not answer, or does not take them.
@@ -257,7 +259,6 @@ impl Bootstrap {
                 None => Ok(None),
             };
         };
-        self.log.is_free().await?;
         if path.is_dir() {
             return self.stopped(path).await.map(Some);
         }

@@ -17,7 +17,7 @@ use crate::{
     files::make_private,
     issuer::IssuerArgs,
     local::{self, StartOptions},
-    log_args::LogArgs,
+    log_args::{KeptData, LogArgs},
     logging::{LogFormat, Service},
     process::ProcessId,
     program,
@@ -152,6 +152,11 @@ impl Run {
         // A store of blobs that cannot be used is told before anything is written.
         let shared = self.blobs.open().await?;
         let data = std::path::absolute(&self.data).explain(|| format!("{}", self.data.display()))?;
+        // So is a log that cannot be used, or that other controllers have.
+        let kept = KeptData::of(&data);
+        if kept == KeptData::Nothing {
+            self.log.is_free().await?;
+        }
         make_private(&data)?;
         let cancel = cancelled_by_signal()?;
         let service = ControllerService { log: LogArgs::clone(&self.log) };
@@ -169,7 +174,7 @@ impl Run {
             options = options.with_shared_blobs(&store).map_err(with_source)?;
             place = Some(options_of_store);
         }
-        options.replication = self.log.open(StoreId(random_uuid()?), place).await?;
+        options.replication = self.log.open(StoreId(random_uuid()?), kept, place).await?;
         let service = options.build().await.map_err(with_source)?;
         let mut handle = service.handle();
         let listens = handle.address();

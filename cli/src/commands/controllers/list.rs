@@ -64,6 +64,9 @@ struct Row {
     model_count: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     machine_count: Option<u32>,
+    /// The controllers that share the models; none if none of them answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    controller_machines: Option<ControllerMachines>,
     /// `available`, `read-only`, `stale` or `down`.
     status: &'static str,
     url: String,
@@ -81,6 +84,34 @@ struct Row {
     controller_process: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     agent_process: Option<u32>,
+}
+
+/// The number of controllers that share the models, and of those among them that can serve them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+struct ControllerMachines {
+    /// The controllers that report, and are up to date with their log.
+    active: usize,
+    total: usize,
+}
+
+impl ControllerMachines {
+    fn of(info: &ControllerInfo) -> Self {
+        // A controller without a log knows no members, and is the only one.
+        if info.members.is_empty() {
+            return Self { active: 1, total: 1 };
+        }
+        let active = info.members.iter().filter(|member| !member.away && !member.stale).count();
+        Self { active, total: info.members.len() }
+    }
+
+    /// Returns Juju's short form: `none` for one controller, `3` for three, `1/3` if one of three is active.
+    fn short(self) -> (String, TextStyle) {
+        match self {
+            Self { total: 1, .. } => ("none".to_owned(), TextStyle::Plain),
+            Self { active, total } if active < total => (format!("{active}/{total}"), TextStyle::Bad),
+            Self { total, .. } => (total.to_string(), TextStyle::Plain),
+        }
+    }
 }
 
 impl Verb for Controllers {
@@ -140,6 +171,7 @@ async fn row(context: &Context, controller: Controller) -> Row {
         // Juju leaves out counts of 0.
         model_count: models.filter(|count| *count > 0),
         machine_count: machines.filter(|count| *count > 0),
+        controller_machines: info.as_ref().map(ControllerMachines::of),
         status: match &info {
             None => "down",
             Some(info) if info.stale => "stale",
@@ -191,6 +223,8 @@ fn table(listing: &Listing) -> Text {
         let current = listing.current_controller.as_ref() == Some(name);
         let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
         let style = if row.status == "available" { TextStyle::Good } else { TextStyle::Bad };
+        let machines = row.controller_machines.map(ControllerMachines::short);
+        let (machines, machines_style) = machines.unwrap_or_else(|| ("-".to_owned(), TextStyle::Plain));
         table.row([
             format!("{name}{}", if current { "*" } else { "" }).into(),
             or_dash(row.current_model.clone()).into(),
@@ -199,8 +233,7 @@ fn table(listing: &Listing) -> Text {
             format!("{}/{}", row.cloud, row.region).into(),
             or_dash(row.model_count.map(|count| count.to_string())).into(),
             or_dash(row.machine_count.map(|count| count.to_string())).into(),
-            // Of several controllers `show-controller` tells more than a count.
-            "-".into(),
+            (machines.as_str(), machines_style).into(),
             row.agent_version.unwrap_or("(unknown)").into(),
             (row.status, style).into(),
             or_dash(row.periapt_version.clone()).into(),
@@ -237,6 +270,7 @@ mod tests {
             role: MemberRole::Follower,
             stale: false,
             cut_off: false,
+            away: false,
             revision: Revision(1),
             level: periapt_host_api::LEVEL,
             program: None,
@@ -244,13 +278,37 @@ mod tests {
         }
     }
 
-    #[test]
-    fn failing_workers_are_named_with_their_controllers_if_there_are_several() {
+    fn info() -> ControllerInfo {
         let info = json!({
             "name": "prod", "uuid": uuid::Uuid::nil(), "version": "", "engine": "", "store": uuid::Uuid::nil(),
             "revision": 1, "writable": true,
         });
-        let mut info: ControllerInfo = serde_json::from_value(info).unwrap();
+        serde_json::from_value(info).unwrap()
+    }
+
+    #[test]
+    fn controllers_are_counted_as_juju_counts_them() {
+        let shown = |info: &ControllerInfo| {
+            let machines = ControllerMachines::of(info);
+            (machines.short().0, serde_json::to_value(machines).unwrap())
+        };
+        let mut info = info();
+        assert_eq!(shown(&info), ("none".to_owned(), json!({"active": 1, "total": 1})));
+        info.members = vec![member("one", Vec::new())];
+        assert_eq!(shown(&info), ("none".to_owned(), json!({"active": 1, "total": 1})));
+        info.members = ["one", "two", "three"].map(|name| member(name, Vec::new())).into();
+        assert_eq!(shown(&info), ("3".to_owned(), json!({"active": 3, "total": 3})));
+        info.members[1].away = true;
+        assert_eq!(shown(&info), ("2/3".to_owned(), json!({"active": 2, "total": 3})));
+        info.members[2].stale = true;
+        assert_eq!(shown(&info), ("1/3".to_owned(), json!({"active": 1, "total": 3})));
+        info.members[1].stale = true;
+        assert_eq!(shown(&info).0, "1/3", "each controller is counted once");
+    }
+
+    #[test]
+    fn failing_workers_are_named_with_their_controllers_if_there_are_several() {
+        let mut info = info();
         assert!(failing_workers(&info).is_empty());
         info.failing_workers = vec![failing("pruning")];
         assert_eq!(failing_workers(&info), ["pruning"]);

@@ -152,6 +152,9 @@ struct ShownMember {
     /// True if the log does not have any more what it needs next: it takes the state of the controller that leads.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     cut_off: bool,
+    /// True if it has not reported to the controller that leads for some seconds.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    away: bool,
     /// The version and the digest of its program.
     #[serde(skip_serializing_if = "Option::is_none")]
     program: Option<String>,
@@ -169,7 +172,7 @@ fn members(info: &ControllerInfo) -> BTreeMap<String, ShownMember> {
     let shown = info.members.iter().map(|member| {
         let (revision, url) = (member.revision.0, member.url.clone());
         let (role, level) = (member.role, member.level.0);
-        let (stale, cut_off) = (member.stale, member.cut_off);
+        let (stale, cut_off, away) = (member.stale, member.cut_off, member.away);
         let (program, failed_program) = programs(member.program.as_ref());
         let behind = newest - revision;
         let failing_workers = member.failing_workers.iter().cloned().map(ShownFailure::of).collect();
@@ -181,6 +184,7 @@ fn members(info: &ControllerInfo) -> BTreeMap<String, ShownMember> {
             level,
             stale,
             cut_off,
+            away,
             program,
             failed_program,
             failing_workers,

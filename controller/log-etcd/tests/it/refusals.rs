@@ -59,6 +59,24 @@ async fn a_log_of_a_newer_form_is_left_alone() {
     assert_eq!(keys(&etcd).await, ["periapt/id"]);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_log_that_must_be_there_is_not_made() {
+    let etcd = TestEtcd::start(1);
+    let absent = within(async {
+        loop {
+            match EtcdLog::open_present(&options(&etcd)).await {
+                Err(OpenError::Unreachable(_) | OpenError::NoQuorum(_)) => tokio::task::yield_now().await,
+                answer => return answer,
+            }
+        }
+    });
+    let absent = absent.await.unwrap_err();
+    assert!(matches!(&absent, OpenError::Absent(url) if *url == etcd.url().to_string()), "{absent}");
+    assert!(keys(&etcd).await.is_empty(), "nothing is written");
+    let log = opened_patiently(&options(&etcd)).await;
+    assert_eq!(EtcdLog::open_present(&options(&etcd)).await.unwrap().id(), log.id());
+}
+
 /// Appends entries until the log refuses one. Returns the refusal and the position of the last entry that was accepted.
 async fn filled(log: &EtcdLog, term: Term) -> (LogError, u64) {
     let entry = bytes::Bytes::from(vec![7; 300_000]);

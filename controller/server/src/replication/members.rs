@@ -202,7 +202,18 @@ impl Members {
         let cut_off = self.takes_state.load(Ordering::Relaxed);
         let (name, url, level) = (name.clone(), url.clone(), LEVEL);
         let (program, failing_workers) = (self.running(), self.failing_workers());
-        list.push(MemberInfo { name, url, role, revision, level, stale, cut_off, program, failing_workers });
+        list.push(MemberInfo {
+            name,
+            url,
+            role,
+            revision,
+            level,
+            stale,
+            cut_off,
+            away: false,
+            program,
+            failing_workers,
+        });
         list.sort_by(|left, right| left.name.cmp(&right.name));
         list
     }
@@ -304,6 +315,7 @@ impl Members {
         // Nobody knows whether the workers of a silent one still fail.
         let silent = silent.into_iter().map(|member| MemberInfo {
             role: MemberRole::Follower,
+            away: true,
             failing_workers: Vec::new(),
             ..member
         });
@@ -327,6 +339,7 @@ impl Members {
             level: report.level,
             stale: report.stale,
             cut_off: false,
+            away: false,
             program: report.program,
             failing_workers: report.failing_workers,
         };
@@ -344,6 +357,7 @@ fn away((name, member): (&str, &ControllerMember)) -> MemberInfo {
         level: member.level,
         stale: false,
         cut_off: false,
+        away: true,
         program: None,
         failing_workers: Vec::new(),
     }

@@ -128,6 +128,12 @@ impl Reporter {
         .boxed()
     }
 
+    /// Asks a controller that leads for its time, once.
+    pub(super) async fn time_of(&self, leader: &LogLeader) -> Option<Timestamp> {
+        let (_, agents) = self.presence.open();
+        self.report(leader, agents).await?.now
+    }
+
     async fn leader(&mut self) -> Option<LogLeader> {
         let known = self.role.wait_for(|role| matches!(role, Role::Following(Some(_)))).await.ok()?;
         match &*known {

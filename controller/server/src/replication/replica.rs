@@ -1,14 +1,14 @@
 //! The life of a controller among several: it follows until it leads, and leads until it is deposed.
 
+mod beginning;
+
 use std::{sync::Arc, time::Duration};
 
 use futures_util::StreamExt as _;
 use parking_lot::Mutex;
 use periapt_client::Backoff;
-use periapt_host_api::{ErrorCode, Refusal, Revision, StoreId, Timestamp, command::Caller};
-use periapt_log::{
-    Announcement, Content, Entry, EntryError, Leadership, Log, LogError, LogHead, StoredEntry,
-};
+use periapt_host_api::{ErrorCode, Refusal, Revision, StoreId, command::Caller};
+use periapt_log::{Announcement, Content, EntryError, Leadership, Log, LogError, LogHead};
 use periapt_model::{Input, WorkerCommand};
 use periapt_store::StoreError;
 use tokio::{sync::watch, task::JoinHandle};
@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     DurablePosition, KnownPresence, Links, Members, RecentEntries, Reporter, Role, SnapshotFailure,
     apply::{ApplyError, apply, check_blobs, check_keys},
-    clocks::{SteadyClock, clock_difference},
+    clocks::SteadyClock,
     forward::{Answered, answer_all, forward, known_to_all},
     snapshot,
     trimming::Trimming,
@@ -196,7 +196,7 @@ impl Replica {
         if !*self.caught_up.borrow() {
             tokio::select! {
                 () = stop.cancelled() => return Ok(None),
-                checked = self.check_clock_by_log() => checked?,
+                checked = self.check_beginning() => checked?,
             }
         }
         tokio::select! {
@@ -262,11 +262,7 @@ impl Replica {
     /// Takes over what the leading controller knows of agents' connections.
     fn take_presence(&mut self, mut known: KnownPresence) -> Result<(), ReplicaError> {
         if let Some(theirs) = known.now {
-            self.clock.compare(theirs);
-            // Only at the start: the clock of the controller that leads may be the wrong one, and the others go on.
-            if !std::mem::replace(&mut self.is_clock_checked, true) {
-                self.check_clock(theirs, "that of the controller which leads")?;
-            }
+            self.compare_clock(theirs)?;
         }
         self.members.take(std::mem::take(&mut known.members));
         self.members.take_log(known.log);
@@ -278,27 +274,6 @@ impl Replica {
             self.writer.publisher.publish(published, Weight::default());
         }
         Ok(())
-    }
-
-    /// Refuses a clock that is behind the last entry of the log. One that is ahead is no wonder: the log may be at rest.
-    async fn check_clock_by_log(&self) -> Result<(), ReplicaError> {
-        let end = self.log.end().await?;
-        let last = match self.log.read(Revision(end.0.saturating_sub(1)), 1).await {
-            // The log of a restored store has no entry yet.
-            Err(LogError::Trimmed(_)) => None,
-            last => last?.into_iter().next(),
-        };
-        let Some(StoredEntry { position, bytes }) = last else { return Ok(()) };
-        // An entry that cannot be read is told when it is applied.
-        let Ok(entry) = Entry::decode(position, &bytes) else { return Ok(()) };
-        let now = self.writer.clock.now();
-        self.check_clock(entry.at.max(now), "the last entry of the log")
-    }
-
-    /// Refuses to go on with a clock that is far off.
-    fn check_clock(&self, theirs: Timestamp, other: &'static str) -> Result<(), ReplicaError> {
-        let difference = clock_difference(self.writer.clock.now(), theirs);
-        difference.map_or(Ok(()), |difference| Err(ReplicaError::Clock { difference, other }))
     }
 
     /// Applies all entries that the log has now.

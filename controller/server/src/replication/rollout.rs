@@ -71,6 +71,7 @@ mod tests {
             role: if name == "one" { MemberRole::Leader } else { MemberRole::Follower },
             stale: false,
             cut_off: false,
+            away: false,
             revision: Revision(7),
             level: LEVEL,
             program: Some(RunningProgram {

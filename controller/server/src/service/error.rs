@@ -59,13 +59,16 @@ pub enum BuildError {
     Unnamed(SocketAddr),
     /// The store belongs to another log, or to none.
     #[error(
-        "the store {store} is not fed from the log {log}: use the data directory of this set of controllers, or an empty one"
+        "the store {store} is not fed from the log {log} at {place}: use the data directory of this set of controllers, \
+         or an empty one"
     )]
     OtherLog {
         /// The store's id.
         store: StoreId,
         /// The log's id.
         log: StoreId,
+        /// The place of the log.
+        place: String,
     },
     /// The store is fed from a log, and no log is given.
     #[error("the store is one of several that are fed from a log: start the controller with --log")]

@@ -253,6 +253,10 @@ pub struct MemberInfo {
     /// True if the log does not have any more what it needs next: it takes the state of the controller that leads.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cut_off: bool,
+    /// True if it has not reported to the controller that leads for some seconds; never of controllers of earlier
+    /// versions.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub away: bool,
     /// The last revision that it is known to have applied.
     pub revision: crate::Revision,
     /// The highest level that its program knows.
