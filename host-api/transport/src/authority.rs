@@ -130,6 +130,8 @@ impl Authority {
     ) -> Result<(String, String), CertificateError> {
         let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).map_err(making)?;
         let mut params = issued(now, SERVER_VALIDITY)?;
+        // The controller issues it by its own clock. If that is far ahead, the others tell it so, and refuse no connection.
+        params.not_before = date_time_ymd(1970, 1, 1);
         params.distinguished_name = named(member);
         let uri = format!("{CONTROLLER_URI}{member}");
         params.subject_alt_names = vec![SanType::URI(uri.as_str().try_into().map_err(making)?)];

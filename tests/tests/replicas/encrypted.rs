@@ -10,26 +10,44 @@ use periapt_transport::Authority;
 
 use crate::site::{Site, models, until};
 
+/// Writes a file into a host's directory that its owner alone may read. Returns its path.
+pub(crate) fn file(host: &Installation, name: &str, text: &str) -> anyhow::Result<String> {
+    let path = host.path().join(name);
+    fs::write(&path, text)?;
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600))?;
+    Ok(path.display().to_string())
+}
+
+/// Starts servers of etcd that have certificates of an authority, and ask their clients for such. Its own certificate is
+/// `ca.pem` in the host's directory.
+pub(crate) fn certified(
+    host: &Installation,
+    authority: &Authority,
+    servers: usize,
+) -> anyhow::Result<TestEtcd> {
+    let (certificate, key) = authority.issue_server(&["127.0.0.1".parse()?], Timestamp::now())?;
+    let server = [
+        format!("--cert-file={}", file(host, "server.pem", &certificate)?),
+        format!("--key-file={}", file(host, "server-key.pem", &key)?),
+        format!("--trusted-ca-file={}", file(host, "ca.pem", authority.certificate())?),
+        "--client-cert-auth".to_owned(),
+    ];
+    Ok(TestEtcd::start_with(servers, &server.each_ref().map(String::as_str)))
+}
+
+/// Writes a controller's certificate for etcd into a host's directory: `NAME.pem` and `NAME-key.pem`.
+pub(crate) fn identity(host: &Installation, authority: &Authority, name: &str) -> anyhow::Result<()> {
+    let (certificate, key) = authority.issue_controller(name, Timestamp::now())?;
+    file(host, &format!("{name}.pem"), &certificate)?;
+    file(host, &format!("{name}-key.pem"), &key)?;
+    Ok(())
+}
+
 #[test]
 fn an_etcd_that_asks_for_certificates_is_used_with_them_by_all_controllers() -> anyhow::Result<()> {
     let (host, authority) = (Installation::empty()?, Authority::generate()?);
-    let (certificate, key) = authority.issue_server(&["127.0.0.1".parse()?], Timestamp::now())?;
-    let (own, own_key) = authority.issue_controller("one", Timestamp::now())?;
-    let file = |name: &str, text: &str| -> anyhow::Result<String> {
-        let path = host.path().join(name);
-        fs::write(&path, text)?;
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o600))?;
-        Ok(path.display().to_string())
-    };
-    let server = [
-        format!("--cert-file={}", file("server.pem", &certificate)?),
-        format!("--key-file={}", file("server-key.pem", &key)?),
-        format!("--trusted-ca-file={}", file("ca.pem", authority.certificate())?),
-        "--client-cert-auth".to_owned(),
-    ];
-    let etcd = TestEtcd::start_with(3, &server.each_ref().map(String::as_str));
-    file("own.pem", &own)?;
-    file("own-key.pem", &own_key)?;
+    let etcd = certified(&host, &authority, 3)?;
+    identity(&host, &authority, "own")?;
     let log = etcd.url().to_string();
     let plain = ["bootstrap", "local", "--no-agent", "--member", "one", "--log", &log];
     let encrypted: Vec<_> = plain

@@ -9,9 +9,12 @@ mod encrypted;
 mod faults;
 mod hooks;
 mod lengths;
+mod line;
+mod log;
 mod migrating;
 mod mixed;
 mod objects;
+mod refused;
 mod removal;
 mod restoring;
 mod rounds;
@@ -22,9 +25,7 @@ mod upgrading;
 mod witness;
 
 use anyhow::ensure;
-use periapt_tests::Installation;
 use rustix::process::Signal;
-use serde_json::Value;
 
 use self::site::{Site, archives, blobs, end, models, until};
 
@@ -64,15 +65,5 @@ fn three_controllers_serve_one_state_and_go_on_when_the_leading_one_is_killed() 
     site.host(0)?.ok(["add-model", "f"])?;
     until("it follows", || Ok(matches!(site.leader(0)?, Some(1 | 2))))?;
     drop(site.etcd);
-    Ok(())
-}
-
-#[test]
-fn a_log_that_cannot_be_used_is_refused_before_anything_is_made() -> anyhow::Result<()> {
-    let host = Installation::empty()?;
-    let error = host.refused(["bootstrap", "local", "--log", "etcd://127.0.0.1:1"])?;
-    ensure!(error.contains("etcd cannot be reached: 127.0.0.1:1"), "{error}");
-    let known: Value = serde_json::from_str(&host.ok(["controllers", "--format", "json"])?)?;
-    ensure!(known.get("controllers").and_then(Value::as_object).is_none_or(|all| all.is_empty()), "{known}");
     Ok(())
 }

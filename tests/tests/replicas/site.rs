@@ -87,6 +87,21 @@ impl Site {
     }
 
     fn join_listening(&mut self, host: Installation, member: &str, listen: &[&str]) -> anyhow::Result<()> {
+        let join = self.admit(&host, member)?;
+        host.ok(join.iter().map(String::as_str).chain(listen.iter().copied()))?;
+        let again = host.refused(join.iter().map(|word| if word == "local" { "other" } else { word }))?;
+        ensure!(again.contains("this token admits no controller of this name"), "{again}");
+        ensure!(
+            !host.path().join("data/controllers/other").exists(),
+            "nothing is left of the second attempt"
+        );
+        self.hosts.push(Arc::new(host));
+        Ok(())
+    }
+
+    /// Admits a further controller, and writes its token into the directory of its host. Returns the words by which it
+    /// joins as `local`.
+    pub(crate) fn admit(&self, host: &Installation, member: &str) -> anyhow::Result<Vec<String>> {
         let first = self.host(0)?;
         let token = host.path().join("token");
         let token = token.to_str().context("a path")?;
@@ -94,21 +109,7 @@ impl Site {
         let shown = controller(first)?;
         let url = shown.pointer("/details/url").and_then(Value::as_str).context("a URL")?;
         let join = ["controller", "join", "local", "--controller", url, "--token-file", token];
-        host.ok([&join, &["--member", member][..], listen].concat())?;
-        let again = host.refused([
-            "controller",
-            "join",
-            "other",
-            "--controller",
-            url,
-            "--token-file",
-            token,
-            "--member",
-            member,
-        ])?;
-        ensure!(again.contains("this token admits no controller of this name"), "{again}");
-        self.hosts.push(Arc::new(host));
-        Ok(())
+        Ok(join.into_iter().chain(["--member", member]).map(str::to_owned).collect())
     }
 
     pub(crate) fn host(&self, number: usize) -> anyhow::Result<&Installation> {
