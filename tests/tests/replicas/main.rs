@@ -18,6 +18,7 @@ mod refused;
 mod removal;
 mod restoring;
 mod rounds;
+mod shop;
 mod site;
 mod stale;
 mod story;

@@ -17,6 +17,7 @@ use serde_json::Value;
 use crate::{
     callers::{Caller, History, REGISTER},
     rounds::joined,
+    shop::{facts, furnish, is_served, write_schema},
     site::{Site, controller, models, until},
     witness::Witness,
 };
@@ -156,6 +157,73 @@ fn three_controllers_of_the_previous_release_are_upgraded_one_by_one_under_load(
     let (writes, reads) = witness.check(&history.calls())?;
     ensure!(writes > 0 && reads > 0, "the callers had something to do");
     Ok(())
+}
+
+/// A destination that workloads are granted, which programs of level 1 do not know.
+const GRANTED: &str = "203.0.113.0/24:443";
+
+/// Checks that both controllers show the same of the shop, and that the newer one refuses what the level has not yet.
+fn shows_the_same_and_nothing_newer(site: &Site) -> anyhow::Result<()> {
+    let (older, newer) = (site.host(0)?, site.host(1)?);
+    until("both controllers show the same", || Ok(facts(older)? == facts(newer)?))?;
+    let error = newer.refused(["model-config", &format!("workload-egress={GRANTED}")])?;
+    let told = "this needs level 2 of what controllers store, and it is 1: it rises once the program of each \
+                controller is upgraded";
+    ensure!(error.contains(told), "{error}");
+    ensure!(level(newer)? == Level::FIRST, "one controller does not know the next level");
+    Ok(())
+}
+
+#[test]
+fn two_releases_share_all_that_a_model_has_and_what_is_new_waits_for_the_last_upgrade() -> anyhow::Result<()>
+{
+    let Some(previous) = previous_program()? else { return Ok(()) };
+    let mut site = Site::bootstrapped_on(installed(&previous)?, &["--no-agent"])?;
+    site.join_on(Installation::empty()?, "two")?;
+    // Agents are upgraded after the controllers.
+    let mut agent = site.host(0)?.agent("first", [])?;
+    ensure!(agent.first_line()? == "ready first", "the agent runs");
+
+    // The older program leads, and the newer one passes commands on.
+    until("the older program leads", || Ok(site.leader(1)? == Some(0)))?;
+    furnish(site.host(0)?)?;
+    let newer = site.host(1)?;
+    newer.ok(["switch", "shop"])?;
+    newer.ok(["config", "mysql", "max-connections=200"])?;
+    newer.ok(["add-secret", "further", "password=hunter3"])?;
+    newer.ok(["add-unit", "mysql"])?;
+    newer.wait_for(["unit", "mysql/1", "--status", "active"])?;
+    shows_the_same_and_nothing_newer(&site)?;
+
+    // The newer program leads, alone at first, and the older one passes commands on.
+    site.host(0)?.ok(["controller", "stop", "local"])?;
+    until("the newer program leads", || Ok(site.leader(1)? == Some(1)))?;
+    site.host(1)?.ok(["config", "wordpress", "blog-title=Dogs"])?;
+    let older = site.host(0)?;
+    older.ok(["controller", "start", "local"])?;
+    older.ok(["config", "mysql", "max-connections=300"])?;
+    older.ok(["update-secret", "password", "password=hunter4"])?;
+    write_schema(older, "two")?;
+    older.ok(["attach-resource", "mysql", "schema=schema.sql"])?;
+    older.ok(["grant", "jane", "write", "shop"])?;
+    is_served(older)?;
+    shows_the_same_and_nothing_newer(&site)?;
+    let told = facts(site.host(0)?)?.join("\n");
+    for part in ["300", "Dogs", "write", "further"] {
+        ensure!(told.contains(part), "{part} is not in {told}");
+    }
+
+    upgrade(&mut site, 0)?;
+    for host in &site.hosts {
+        until("the level rises", || Ok(level(host)? == LEVEL))?;
+    }
+    site.host(1)?.ok(["model-config", &format!("workload-egress={GRANTED}")])?;
+    let first = site.host(0)?;
+    until("the other one shows it", || Ok(first.ok(["model-config", "workload-egress"])?.contains(GRANTED)))?;
+    for host in &site.hosts {
+        until("the model is as it was", || Ok(facts(host)?.join("\n") == told))?;
+    }
+    is_served(first)
 }
 
 #[test]
