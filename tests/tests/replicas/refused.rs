@@ -1,5 +1,5 @@
-//! What is wrong with a log, a controller or its clock, through the binary: each has one error of its own, within
-//! seconds and before anything is written.
+//! Faults of a log, of a controller and of its clock, through the binary: each has one error of its own, within seconds
+//! and before anything is written. `docs/ha.md` quotes them.
 
 use std::{
     fs,
@@ -45,6 +45,39 @@ fn refused_to_begin(host: &Installation, log: &[&str], parts: &[&str]) -> anyhow
     ensure!(!host.path().join("begun").exists(), "the controller has written nothing");
     ensure!(began.elapsed() < SOON, "two refusals took {:?}", began.elapsed());
     Ok(())
+}
+
+#[test]
+fn the_document_quotes_each_error() -> anyhow::Result<()> {
+    let document = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/ha.md"))?;
+    let document: Vec<_> = document.split_whitespace().collect();
+    has(
+        &document.join(" "),
+        &[
+            "`etcd cannot be reached: ",
+            "; one of its servers at least must answer`",
+            "it refuses this controller's certificate",
+            "another authority than the one that was given has issued its certificate`",
+            "; 3.5 or newer is needed`",
+            "`etcd has no leader: most of its members must run and reach each other (",
+            "`etcd's database is full (alarm NOSPACE at member ",
+            "or raise --quota-backend-bytes, then 'etcdctl alarm disarm'`",
+            "`controllers have a log below \"periapt/\" already: take another prefix",
+            "`no controllers have a log at ",
+            " is not fed from the log ",
+            ": use the data directory of this set of controllers, or an empty one`",
+            ": use a newer periapt`",
+            " of this log has other keys than this one: remove this one's data directory, and let it join with a token`",
+            " s ahead of that of the controllers: set it`",
+            " s ahead of that of the controller which leads: set the one of the two that is wrong",
+            " s behind the last entry of the log: set the one of the two that is wrong",
+            "`no controller leads that has the entries which the log does not have any more`",
+            " is running: choose another name`",
+            "`this token admits no controller of this name: it is used or too old",
+            "`not up to date: it shows nothing until it is`",
+            "`this controller has not been up to date with its log for ",
+        ],
+    )
 }
 
 /// Returns the directory of a host's controller `local`.
