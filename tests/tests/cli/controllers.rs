@@ -16,7 +16,8 @@ fn a_controller_that_was_killed_goes_on_where_it_was() -> anyhow::Result<()> {
     let error = periapt.refused(["status"])?;
     assert!(error.contains("does not answer"), "{error}");
     assert!(error.contains("periapt controller start"), "{error}");
-    assert_eq!(periapt.json(["controllers"])?["controllers"]["local"]["status"], "down");
+    let down = periapt.json(["controllers"])?["controllers"]["local"].clone();
+    assert_eq!((&down["status"], &down["controller-machines"]), (&"down".into(), &serde_json::Value::Null));
 
     periapt.ok(["controller", "start", "local"])?;
     let after = periapt.json(["controllers"])?;
@@ -25,6 +26,10 @@ fn a_controller_that_was_killed_goes_on_where_it_was() -> anyhow::Result<()> {
         before["controllers"]["local"]["api-endpoints"], after["controllers"]["local"]["api-endpoints"],
         "agents on other machines would not find it"
     );
+    let machines = &after["controllers"]["local"]["controller-machines"];
+    assert_eq!(*machines, serde_json::json!({"active": 1, "total": 1}));
+    let row = periapt.ok(["controllers"])?;
+    assert!(row.lines().any(|line| line.split_whitespace().any(|cell| cell == "none")), "{row}");
     periapt.wait_for(["model"])?;
     periapt.ok(["add-unit", "mysql"])?;
     periapt.wait_for(["application", "mysql", "--units", "3"])

@@ -17,8 +17,9 @@ const FIELDS: &[(&str, &str, &str)] = &[
         "/controllers/local",
         "current-model:text user:text access:text recent-server:text controller-uuid:text uuid:text \
          api-endpoints:list ca-cert:text cloud:text region:text agent-version:text model-count:number \
-         machine-count:number",
+         machine-count:number controller-machines:map",
     ),
+    ("controllers", "/controllers/local/controller-machines", "active:number total:number"),
     ("controllers", "", "controllers:map current-controller:text"),
     (
         "show-controller",

@@ -237,7 +237,8 @@ fn a_controller_with_other_keys_or_under_a_name_that_is_taken_is_told() -> anyho
     has(&error, &["ERROR controller \"two\" is running: choose another name"])?;
     let third = Installation::empty()?;
     let join = site.admit(&third, "three")?;
-    let error = third.refused(join.iter().map(|word| if word == "three" { "four" } else { word }))?;
+    let error =
+        third.refused(join.iter().map(|word| if word == "three" { "four" } else { word.as_str() }))?;
     has(&error, &["ERROR this token admits no controller of this name: it is used or too old"])?;
     ensure!(!third.path().join("data/controllers/local").exists(), "nothing is left");
 

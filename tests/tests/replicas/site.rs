@@ -89,7 +89,8 @@ impl Site {
     fn join_listening(&mut self, host: Installation, member: &str, listen: &[&str]) -> anyhow::Result<()> {
         let join = self.admit(&host, member)?;
         host.ok(join.iter().map(String::as_str).chain(listen.iter().copied()))?;
-        let again = host.refused(join.iter().map(|word| if word == "local" { "other" } else { word }))?;
+        let again =
+            host.refused(join.iter().map(|word| if word == "local" { "other" } else { word.as_str() }))?;
         ensure!(again.contains("this token admits no controller of this name"), "{again}");
         ensure!(
             !host.path().join("data/controllers/other").exists(),
