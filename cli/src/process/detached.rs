@@ -95,12 +95,12 @@ impl Detached<'_> {
     fn not_started(&self, why: Option<&str>, from: u64) -> Failure {
         let mut message = format!("the {} did not start", self.what);
         if let Some(why) = why {
-            message = format!("{message}: {why}");
-        } else {
-            for line in String::from_utf8_lossy(&input::tail(self.log, from, LOG_TAIL)).lines() {
-                message.push_str("\n  ");
-                message.push_str(line);
-            }
+            // The reason says all, and a start that is undone leaves no log.
+            return Failure::new(format!("{message}: {why}"));
+        }
+        for line in String::from_utf8_lossy(&input::tail(self.log, from, LOG_TAIL)).lines() {
+            message.push_str("\n  ");
+            message.push_str(line);
         }
         Failure::new(message).with_hint(format!("its log is {}", self.log.display()))
     }

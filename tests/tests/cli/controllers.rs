@@ -17,7 +17,8 @@ fn a_controller_that_was_killed_goes_on_where_it_was() -> anyhow::Result<()> {
     assert!(error.contains("does not answer"), "{error}");
     assert!(error.contains("periapt controller start"), "{error}");
     let down = periapt.json(["controllers"])?["controllers"]["local"].clone();
-    assert_eq!((&down["status"], &down["controller-machines"]), (&"down".into(), &serde_json::Value::Null));
+    assert_eq!(down["status"], "down");
+    assert!(down["controller-machines"].is_null(), "nobody knows how many there are: {down}");
 
     periapt.ok(["controller", "start", "local"])?;
     let after = periapt.json(["controllers"])?;

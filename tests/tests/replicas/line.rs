@@ -3,7 +3,10 @@
 use std::{
     io::{self, Read as _, Write as _},
     net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
 };
 
@@ -23,6 +26,8 @@ pub(crate) struct Line {
 struct Gate {
     is_closed: Mutex<bool>,
     opened: Condvar,
+    /// True while no further connections are made.
+    turns_away: AtomicBool,
 }
 
 impl Line {
@@ -33,6 +38,9 @@ impl Line {
         let (server, gate) = (server.to_owned(), Arc::clone(&line.gate));
         thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
+                if gate.turns_away.load(Ordering::SeqCst) {
+                    continue;
+                }
                 // Of a server that has ended, the client sees a connection that ends.
                 let _ = connect(client, &server, change, &gate);
             }
@@ -43,6 +51,16 @@ impl Line {
     /// Returns the place of a log behind the line.
     pub(crate) fn url(&self) -> String {
         format!("etcd://{}/periapt", self.address)
+    }
+
+    /// Closes further connections at once. Those that there are stay.
+    pub(crate) fn turn_away(&self) {
+        self.gate.turns_away.store(true, Ordering::SeqCst);
+    }
+
+    /// Lets further connections through again.
+    pub(crate) fn let_through(&self) {
+        self.gate.turns_away.store(false, Ordering::SeqCst);
     }
 
     /// Holds up all bytes. Connections stay.

@@ -133,6 +133,27 @@ fn an_etcd_that_refuses_the_certificate_or_has_one_of_another_authority_is_told(
     refused("other-ca.pem", "own", "another authority than the one that was given has issued its certificate")
 }
 
+#[test]
+fn a_controller_that_joins_and_does_not_reach_etcd_leaves_nothing() -> anyhow::Result<()> {
+    let etcd = TestEtcd::start(1);
+    etcd.ready();
+    let url = etcd.url();
+    let line = Line::to(url.endpoints.first().context("an endpoint")?, |_| {})?;
+    let (first, second) = (Installation::empty()?, Installation::empty()?);
+    first.ok(["bootstrap", "local", "--no-agent", "--member", "one", "--log", &line.url()])?;
+    let site = Site { etcd, hosts: vec![first.into()], agents: Vec::new() };
+    let join = site.admit(&second, "two")?;
+    // The first one keeps its connection.
+    line.turn_away();
+    let error = second.refused(&join)?;
+    has(&error, &["ERROR the controller did not start: etcd cannot be reached: 127.0.0.1:"])?;
+    ensure!(!second.path().join("data/controllers/local").exists(), "nothing is left");
+    line.let_through();
+    second.ok(site.admit(&second, "two")?)?;
+    second.ok(["add-model", "a"])?;
+    until("the first one has it", || Ok(models(site.host(0)?)? == ["a"]))
+}
+
 /// Turns the version that a server of etcd tells into one of 3.4.
 fn tell_older_version(bytes: &mut [u8]) {
     // The second field of the answer: its number and kind, its length, and the text.
