@@ -10,7 +10,7 @@ use std::{
 use clap::Args;
 use periapt_blobs::S3Options;
 use periapt_controller::{LogBounds, ReplicationOptions};
-use periapt_host_api::{Revision, StoreId, member::LogPlace};
+use periapt_host_api::{LEVEL, Revision, StoreId, member::LogPlace};
 use periapt_log_etcd::{EtcdLog, EtcdOptions, EtcdTls, EtcdUrl, EtcdUrlError, OpenError};
 use periapt_transport::{Readers, read_file};
 use serde::{Deserialize, Serialize};
@@ -174,7 +174,8 @@ impl LogArgs {
         let usual = LogBounds::default();
         let most = self.log_bound.map_or(usual.most, |mebibytes| u64::from(mebibytes) << 20);
         let bounds = LogBounds { most, ..usual };
-        Ok(Some(ReplicationOptions { log, member: name, place, blobs, bounds }))
+        let level = LEVEL;
+        Ok(Some(ReplicationOptions { log, member: name, place, blobs, bounds, level, observer: None }))
     }
 
     /// Returns true if the log can be read, or none is named.

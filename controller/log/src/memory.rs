@@ -76,6 +76,11 @@ impl MemoryLog {
         MemoryLogMember { shared: Arc::clone(&self.shared), cut: watch::Sender::new(Connection::Up) }
     }
 
+    /// Returns the last position, zero if there is none.
+    pub fn end(&self) -> Revision {
+        self.shared.state.lock().log.end()
+    }
+
     /// Returns all entries that the log holds.
     pub fn entries(&self) -> Vec<StoredEntry> {
         self.shared.state.lock().log.after(Revision(0), usize::MAX)

@@ -50,6 +50,6 @@ pub use listen::{AuthorityError, CertificateFiles, GivenFileError, Listen, TlsLi
 pub use oidc::{ClientSecret, IssuerUrl, IssuerUrlError, OidcOptions};
 pub use options::{OpenStore, Options};
 pub use periapt_helper::Program;
-pub use replication::{KEPT_LOG_BYTES, LogBounds, MAX_LOG_BYTES, ReplicationOptions};
+pub use replication::{AnswerObserver, KEPT_LOG_BYTES, LogBounds, MAX_LOG_BYTES, ReplicationOptions};
 pub use seal::SealKey;
 pub use service::{BuildError, Handle, RunError, Service};

@@ -24,8 +24,8 @@ mod wire;
 use std::sync::Arc;
 
 use periapt_blobs::S3Options;
-use periapt_host_api::member::LogPlace;
-use periapt_log::Log;
+use periapt_host_api::{Level, Revision, member::LogPlace};
+use periapt_log::{Log, Term};
 
 pub use self::recent::{KEPT_LOG_BYTES, LogBounds, MAX_LOG_BYTES};
 pub(crate) use self::{
@@ -34,7 +34,7 @@ pub(crate) use self::{
     joins::{Joins, SharedKeys},
     levels::LevelRaise,
     link::{LinkCertificate, LinkIdentity, Links},
-    members::Members,
+    members::{Members, OwnMember},
     presence::{KnownPresence, REPORT_EVERY, Reporter},
     recent::RecentEntries,
     replica::{PassedOn, Replica, head_of, initialize},
@@ -57,6 +57,20 @@ pub struct ReplicationOptions {
     pub blobs: Option<S3Options>,
     /// The bounds on the entries that stay in the log.
     pub bounds: LogBounds,
+    /// The level that this controller's program knows: [`LEVEL`](periapt_host_api::LEVEL), or a lower one in a test that
+    /// upgrades controllers.
+    pub level: Level,
+    /// The observer of the writer's answers; none: they are not observed.
+    pub observer: Option<Arc<dyn AnswerObserver>>,
+}
+
+/// An observer of the answers that a writer of the log gives. A test compares what each answer rests on with the log.
+pub trait AnswerObserver: Send + Sync + 'static {
+    /// Notes that the writer of a term has evaluated a batch of commands, and neither written it nor answered any.
+    fn evaluated(&self, term: Term);
+
+    /// Notes that the writer of a term answers the batch now. The answers show the state at a position.
+    fn answers(&self, term: Term, shown: Revision);
 }
 
 impl std::fmt::Debug for ReplicationOptions {

@@ -40,8 +40,8 @@ use crate::{
     refusals::Refusals,
     replication::{
         self, DurablePosition, Freshness, Joins, LinkCertificate, LinkIdentity, Links, LogBounds, Members,
-        PassedOn, RecentEntries, Replica, ReplicationOptions, Reporter, Role, SharedKeys, Snapshots,
-        SteadyClock,
+        OwnMember, PassedOn, RecentEntries, Replica, ReplicationOptions, Reporter, Role, SharedKeys,
+        Snapshots, SteadyClock,
     },
     seal::{SealKey, SecretSealer},
     show::StatusSource,
@@ -130,8 +130,9 @@ impl Options {
             None if note.is_some() => return Err(BuildError::WithoutLog),
             _ => replication::head_of(note.as_deref(), fresh)?,
         };
-        if first.root.level() > LEVEL {
-            return Err(BuildError::TooNew { found: first.root.level(), known: LEVEL });
+        let known = self.replication.as_ref().map_or(LEVEL, |replication| replication.level);
+        if first.root.level() > known {
+            return Err(BuildError::TooNew { found: first.root.level(), known });
         }
         keep_key(&self.seal, &first.root)?;
         // The open store proves that no other controller uses this directory.
@@ -158,7 +159,11 @@ impl Options {
         let durable = Durable { state: publisher.subscribe(), store: store.clone() };
         let sealer = SecretSealer { key: self.seal.clone(), random: Arc::clone(&self.random) };
         let presence = Presence::default();
-        let own = self.replication.as_ref().map(|replication| (replication.member.clone(), handle.url()));
+        let own = self.replication.as_ref().map(|replication| OwnMember {
+            name: replication.member.clone(),
+            url: handle.url(),
+            level: known,
+        });
         let bounds =
             self.replication.as_ref().map_or_else(LogBounds::default, |replication| replication.bounds);
         let recent = RecentEntries::new(bounds);
@@ -255,14 +260,17 @@ impl Options {
             Writer { queue, store, opener, publisher, journal, growth: growth_of, clock, random, refusals };
         let writer = match self.replication.zip(links) {
             None => Writing::Alone(Box::new(writer)),
-            Some((ReplicationOptions { log, member, place: _, blobs: _, bounds: _ }, links)) => {
+            Some((
+                ReplicationOptions { log, member, level, observer, place: _, blobs: _, bounds: _ },
+                links,
+            )) => {
                 let authority = match &self.listen {
                     Listen::InProcess(_) | Listen::Memory(_) => "",
                     Listen::Tls(tls) => tls.authority.certificate(),
                 };
                 let keys = Some(self.seal.fingerprint(authority));
                 let blobs = Some(blobs_place.as_deref().unwrap_or_default().to_owned());
-                let announcement = Announcement { member, url: handle.url(), level: LEVEL, keys, blobs };
+                let announcement = Announcement { member, url: handle.url(), level, keys, blobs };
                 let passed_on = PassedOn::default();
                 let caught_up = watch::Sender::new(false);
                 let reporter = Reporter {
@@ -293,6 +301,7 @@ impl Options {
                     durable: state.log_position.clone(),
                     passed_on,
                     caught_up,
+                    observer,
                 }))
             }
         };

@@ -111,8 +111,10 @@ impl Writer {
             let model = batch::model_of(&job.input);
             waiting.push((job, result, model));
         }
+        self.journal.note_evaluated();
         let failure = match self.commit(&before, speculation).instrument(span).await {
             Ok(after) => {
+                self.journal.note_answers(after.revision());
                 for (job, result, model) in waiting {
                     let revision = model.map_or(after.revision(), |model| after.changed.model(&model));
                     job.pending.answer(CommandAnswer { result, revision }, Outcome::Evaluated);

@@ -45,6 +45,11 @@ impl MemoryStore {
         Self { id: self.id, state: Mutex::new(self.with(|state| state.clone())) }
     }
 
+    /// Returns the revision of the present content.
+    pub fn revision(&self) -> Revision {
+        self.with(|state| state.revision)
+    }
+
     fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
         // Each call leaves the state consistent, so a panic in another thread cannot have broken it.
         act(&mut self.state.lock())

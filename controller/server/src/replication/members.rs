@@ -33,8 +33,8 @@ const MAX_MEMBERS: usize = 64;
 /// The controllers of one log. Cloning is cheap.
 #[derive(Clone)]
 pub(crate) struct Members {
-    /// This controller's name and URL; none if it is alone.
-    own: Option<(String, String)>,
+    /// This controller; none if it is alone.
+    own: Option<OwnMember>,
     freshness: Freshness,
     role: RoleReceiver,
     presence: Presence,
@@ -57,6 +57,17 @@ pub(crate) struct Members {
     workers: WorkerHealth,
 }
 
+/// A controller among those of its log, as it is known from its start on.
+#[derive(Debug, Clone)]
+pub(crate) struct OwnMember {
+    /// The name.
+    pub(crate) name: String,
+    /// The URL.
+    pub(crate) url: String,
+    /// The level that the program knows.
+    pub(crate) level: Level,
+}
+
 /// The time in which this controller takes the state of the one that leads.
 pub(super) struct TakingState(Arc<AtomicBool>);
 
@@ -68,7 +79,7 @@ impl Drop for TakingState {
 
 impl Members {
     pub(crate) fn new(
-        own: Option<(String, String)>,
+        own: Option<OwnMember>,
         (freshness, role): (Freshness, RoleReceiver),
         presence: Presence,
         state: Subscription,
@@ -186,7 +197,7 @@ impl Members {
 
     /// Returns all known controllers, by name; none if this one is alone. One that has not started yet has no URL.
     pub(crate) fn list(&self) -> Vec<MemberInfo> {
-        let Some((name, url)) = &self.own else { return Vec::new() };
+        let Some(OwnMember { name, url, level }) = &self.own else { return Vec::new() };
         let current = self.state.current();
         let revision = current.revision();
         let (role, mut list) = match &*self.role.borrow() {
@@ -200,7 +211,7 @@ impl Members {
         list.retain(|member| member.name != *name && !current.root.is_removed_member(&member.name));
         let stale = self.freshness.is_stale();
         let cut_off = self.takes_state.load(Ordering::Relaxed);
-        let (name, url, level) = (name.clone(), url.clone(), LEVEL);
+        let (name, url, level) = (name.clone(), url.clone(), *level);
         let (program, failing_workers) = (self.running(), self.failing_workers());
         list.push(MemberInfo {
             name,
@@ -262,7 +273,7 @@ impl Members {
         if self.role.borrow().leads_in().is_none() {
             return *self.ordered.lock() == Some(target.number);
         }
-        let own = self.own.as_ref().map_or("", |(name, _)| name);
+        let own = self.own.as_ref().map_or("", |own| &own.name);
         matches!(self.step(target), Step::Replace(name) if name == own)
     }
 
@@ -274,12 +285,17 @@ impl Members {
     /// Returns the highest level that the programs of all known controllers know. One that is away counts with what it
     /// last reported.
     pub(crate) fn level(&self) -> Level {
-        self.list().into_iter().map(|member| member.level).fold(LEVEL, Level::min)
+        self.list().into_iter().map(|member| member.level).fold(self.own_level(), Level::min)
+    }
+
+    /// Returns the level that this controller's program knows.
+    pub(super) fn own_level(&self) -> Level {
+        self.own.as_ref().map_or(LEVEL, |own| own.level)
     }
 
     /// Returns true if a controller of this name runs: it is this one, leads, or has reported a moment ago.
     pub(crate) fn is_running(&self, name: &str) -> bool {
-        let is_own = self.own.as_ref().is_some_and(|(own, _)| own == name);
+        let is_own = self.own.as_ref().is_some_and(|own| own.name == name);
         let leads = match &*self.role.borrow() {
             Role::Following(Some(leader)) => leader.announcement.member == name,
             _ => false,
@@ -291,9 +307,9 @@ impl Members {
 
     /// Returns the URLs of the other known controllers: first the one that leads.
     pub(crate) fn others(&self) -> Vec<String> {
-        let Some((own, _)) = &self.own else { return Vec::new() };
+        let Some(own) = &self.own else { return Vec::new() };
         let mut others = self.list();
-        others.retain(|member| member.name != *own && !member.url.is_empty());
+        others.retain(|member| member.name != own.name && !member.url.is_empty());
         others.sort_by_key(|member| member.role != MemberRole::Leader);
         let mut urls: Vec<_> = others.into_iter().map(|member| member.url).collect();
         // The log tells who leads before any report does.

@@ -8,7 +8,7 @@ use futures_util::{
     stream::{self, BoxStream},
 };
 use periapt_host_api::{
-    AgentName, LEVEL, Timestamp,
+    AgentName, Timestamp,
     command::{LogUse, MemberInfo},
 };
 use periapt_log::LogLeader;
@@ -147,7 +147,7 @@ impl Reporter {
         let applied = self.state.current().revision().0;
         let durable = self.durable.get().0;
         let stale = self.freshness.is_stale();
-        let (level, program) = (LEVEL, self.members.running());
+        let (level, program) = (self.members.own_level(), self.members.running());
         let failing_workers = self.members.failing_workers();
         let report = PresenceReport {
             term,

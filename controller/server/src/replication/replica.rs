@@ -15,7 +15,8 @@ use tokio::{sync::watch, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    DurablePosition, KnownPresence, Links, Members, RecentEntries, Reporter, Role, SnapshotFailure,
+    AnswerObserver, DurablePosition, KnownPresence, Links, Members, RecentEntries, Reporter, Role,
+    SnapshotFailure,
     apply::{ApplyError, apply, check_blobs, check_keys},
     clocks::SteadyClock,
     forward::{Answered, answer_all, forward, known_to_all},
@@ -65,6 +66,8 @@ pub(crate) struct Replica {
     pub(crate) durable: DurablePosition,
     /// The commands that were passed on to the controller that leads.
     pub(crate) passed_on: PassedOn,
+    /// The observer of the writer's answers.
+    pub(crate) observer: Option<Arc<dyn AnswerObserver>>,
 }
 
 /// Commands that were passed on to the controller that leads.
@@ -298,6 +301,7 @@ impl Replica {
             head: Mutex::new(self.head.clone()),
             recent: self.recent.clone(),
             random: Arc::clone(&self.writer.random),
+            observer: self.observer.clone(),
             stop: stop.clone(),
         };
         match self.begin(&journal).await {

@@ -6,7 +6,7 @@ use futures_util::{FutureExt as _, future::BoxFuture};
 use periapt_blobs::Blobs;
 use periapt_client::{Client, Identity, Options as ClientOptions};
 use periapt_helper::Program;
-use periapt_host_api::{StoreId, command::ControllerCommand, member::LogPlace};
+use periapt_host_api::{LEVEL, StoreId, command::ControllerCommand, member::LogPlace};
 use periapt_log::MemoryLog;
 use periapt_store::{MemoryStore, Store, StoreError};
 use periapt_transport::{MemoryAddress, MemoryNetwork};
@@ -62,6 +62,8 @@ impl Surroundings {
                 blobs: None,
                 place: LogPlace { url: "memory:".into(), authority: None, identity: None },
                 bounds: LogBounds::default(),
+                level: LEVEL,
+                observer: None,
             }),
             oidc: None,
             programs: None,

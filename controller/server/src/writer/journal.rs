@@ -10,7 +10,10 @@ use periapt_log::{
 use periapt_store::{Batch, Store, StoreError};
 use tokio_util::sync::CancellationToken;
 
-use crate::{clock::RandomSource, replication::RecentEntries};
+use crate::{
+    clock::RandomSource,
+    replication::{AnswerObserver, RecentEntries},
+};
 
 /// The pause between attempts to reach a log that does not answer.
 const AGAIN_AFTER: Duration = Duration::from_millis(100);
@@ -30,6 +33,7 @@ pub(crate) struct LogJournal {
     pub(crate) head: Mutex<LogHead>,
     pub(crate) recent: RecentEntries,
     pub(crate) random: Arc<dyn RandomSource>,
+    pub(crate) observer: Option<Arc<dyn AnswerObserver>>,
     /// Cancelled when the controller stops.
     pub(crate) stop: CancellationToken,
 }
@@ -82,6 +86,20 @@ impl Journal {
         match self {
             Self::Store => Ok(()),
             Self::Log(log) => log.until_answered(|| log.log.confirm(log.term)).await,
+        }
+    }
+
+    /// Tells the log's observer that a batch was evaluated.
+    pub(crate) fn note_evaluated(&self) {
+        if let Self::Log(LogJournal { term, observer: Some(observer), .. }) = self {
+            observer.evaluated(*term);
+        }
+    }
+
+    /// Tells the log's observer that the evaluated batch is answered now, with the state at a position.
+    pub(crate) fn note_answers(&self, shown: Revision) {
+        if let Self::Log(LogJournal { term, observer: Some(observer), .. }) = self {
+            observer.answers(*term, shown);
         }
     }
 

@@ -6,7 +6,7 @@ use periapt_blobs::{Blobs, SharedStore};
 use periapt_client::{Client, Identity};
 use periapt_controller::{Handle, LogBounds, Options, ReplicationOptions, RunError};
 use periapt_host_api::{
-    AgentName, ModelName, Revision, StoreId,
+    AgentName, LEVEL, ModelName, Revision, StoreId,
     command::{Answer, ControllerCommand, MemberInfo, MemberRole},
     member::LogPlace,
 };
@@ -73,6 +73,8 @@ impl Set {
             place: place(),
             blobs: None,
             bounds: self.bounds,
+            level: LEVEL,
+            observer: None,
         }
     }
 

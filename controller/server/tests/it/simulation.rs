@@ -1,8 +1,10 @@
 //! Three controllers under schedules of faults, each of which follows from a seed. They are the product's own code on
 //! virtual time, over a network and a log in memory.
 //!
-//! There are two scenes: short ones with clients that send commands and read ([`Scene::Commands`]), and some minutes with
-//! agents that claim leaderships, and watchers of views and statuses ([`Scene::Watches`]).
+//! There are three scenes: short ones with clients that send commands and read ([`Scene::Commands`]), short ones with
+//! clients that upload contents while hours pass ([`Scene::Uploads`]), and some minutes with agents that claim leaderships,
+//! and watchers of views and statuses ([`Scene::Watches`]). Each checks all laws that its actors can break; a witness notes
+//! what happens in the log and at the controllers meanwhile.
 //!
 //! The seed decides what clients send, when, and to whom, and which faults happen when. It does not decide all: the order
 //! of tasks that are ready at the same moment is that of the runtime, whose `select!` begins at a random branch, and
@@ -10,7 +12,7 @@
 //! repetitions to fail again.
 //!
 //! `PERIAPT_SEEDS` sets the number of seeds, `PERIAPT_SEED` the first one; alone, it runs that one and prints what
-//! happened.
+//! happened. Many seeds say how far they are.
 
 mod agents;
 mod behind;
@@ -21,9 +23,13 @@ mod faults;
 mod fold;
 mod laws;
 mod log;
+mod programs;
+mod progress;
 mod scenes;
 mod sessions;
+mod uploads;
 mod watching;
+mod witness;
 mod world;
 
 use std::{
@@ -41,10 +47,7 @@ use std::{
 use futures_util::{FutureExt as _, future::LocalBoxFuture};
 use parking_lot::Mutex;
 
-use self::{
-    chance::Chance,
-    world::{Takeovers, World},
-};
+use self::{chance::Chance, log::LogDefect, programs::Programs, progress::Progress, world::World};
 
 /// The number of seeds among which a mutation is found.
 const MUTATED_SEEDS: u64 = 40;
@@ -66,6 +69,12 @@ enum Mutation {
     NoFullLease,
     /// Clocks of agents go 10 % too slow or more, and the controller keeps leases 5 % longer.
     SlowAgents,
+    /// A controller that leads confirms its term without asking the log.
+    NoConfirmation,
+    /// All entries are trimmed, whichever disks have them.
+    TrimsAll,
+    /// Old programs tell that they know the newest level.
+    FalseLevel,
 }
 
 impl Scene {
@@ -73,6 +82,7 @@ impl Scene {
     fn seeds(self) -> u64 {
         match self {
             Self::Commands => 25,
+            Self::Uploads => 6,
             // Each takes some minutes of virtual time, and seconds of a processor.
             Self::Watches => 8,
         }
@@ -80,10 +90,21 @@ impl Scene {
 }
 
 impl Mutation {
-    fn takeovers(self) -> Takeovers {
+    fn log_defect(self) -> LogDefect {
         match self {
-            Self::NoFullLease => Takeovers::WithShortLeases,
-            _ => Takeovers::WithFullLeases,
+            Self::NoFullLease => LogDefect::ShortLeases,
+            Self::NoConfirmation => LogDefect::NoConfirmation,
+            Self::TrimsAll => LogDefect::TrimsAll,
+            _ => LogDefect::None,
+        }
+    }
+
+    /// Returns the programs with which hosts begin: of one seed in four, old ones.
+    fn programs(self, chance: &mut Chance) -> Programs {
+        match (self, chance.one_in(4)) {
+            (Self::FalseLevel, _) => Programs::OldThatTellNew,
+            (_, true) => Programs::Old,
+            (_, false) => Programs::New,
         }
     }
 }
@@ -93,6 +114,8 @@ impl Mutation {
 enum Scene {
     /// Clients that send commands and read.
     Commands,
+    /// Clients that upload contents and attach them, while hours pass.
+    Uploads,
     /// Agents that claim leaderships, and watchers.
     Watches,
 }
@@ -109,13 +132,18 @@ fn run(scene: Scene, seed: u64, mutation: Mutation) -> Result<String, String> {
     let ran = catch_unwind(AssertUnwindSafe(|| {
         runtime.block_on(async move {
             let mut chance = Chance::new(seed);
+            let defect = mutation.log_defect();
             let world = Arc::new(match scene {
-                Scene::Commands => World::new(&mut chance),
-                Scene::Watches => World::with_agents(&mut chance, mutation.takeovers()),
+                Scene::Commands | Scene::Uploads => {
+                    let programs = mutation.programs(&mut chance);
+                    World::with_programs(&mut chance, programs, defect)
+                }
+                Scene::Watches => World::with_agents(&mut chance, defect),
             });
             *told.lock() = Some(Arc::clone(&world));
             let checked: LocalBoxFuture<'_, _> = match scene {
                 Scene::Commands => scenes::commands(world, chance, mutation).boxed_local(),
+                Scene::Uploads => uploads::uploads(world, chance).boxed_local(),
                 Scene::Watches => scenes::watches(world, chance, mutation).boxed_local(),
             };
             match tokio::time::timeout(WITHIN, checked).await {
@@ -125,12 +153,17 @@ fn run(scene: Scene, seed: u64, mutation: Mutation) -> Result<String, String> {
         })
     }));
     let world = story.lock().take();
-    let story = world.map(|world| world.story()).unwrap_or_default();
-    match ran {
-        Ok(Ok(())) => Ok(story),
-        Ok(Err(law)) => Err(format!("{law}\n{story}")),
-        Err(panic) => Err(format!("a panic: {}\n{story}", text_of(&*panic))),
-    }
+    let story = world.as_ref().map(|world| world.story()).unwrap_or_default();
+    let failure = match ran {
+        Ok(Ok(())) => return Ok(story),
+        Ok(Err(law)) => law,
+        Err(panic) => format!("a panic: {}", text_of(&*panic)),
+    };
+    // The witness may have seen earlier which law does not hold.
+    let law = catch_unwind(AssertUnwindSafe(|| world.and_then(|world| world.judge().err())));
+    let law = law.ok().flatten().filter(|law| *law != failure);
+    let failure = law.map_or_else(|| failure.clone(), |law| format!("{law}\nand then: {failure}"));
+    Err(format!("{failure}\n{story}"))
 }
 
 fn text_of(panic: &(dyn Any + Send)) -> String {
@@ -141,6 +174,7 @@ fn text_of(panic: &(dyn Any + Send)) -> String {
 /// Runs seeds on all processors, until one of them fails. Returns the number of those that hold, and the failure.
 fn run_all(scene: Scene, seeds: std::ops::Range<u64>, mutation: Mutation) -> (u64, Option<(u64, String)>) {
     let (next, green) = (AtomicU64::new(seeds.start), AtomicU64::new(0));
+    let progress = Progress::of(seeds.end.saturating_sub(seeds.start));
     let failure = Mutex::new(None);
     thread::scope(|scope| {
         for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
@@ -151,7 +185,7 @@ fn run_all(scene: Scene, seeds: std::ops::Range<u64>, mutation: Mutation) -> (u6
                         break;
                     }
                     match run(scene, seed, mutation) {
-                        Ok(_) => drop(green.fetch_add(1, Ordering::Relaxed)),
+                        Ok(_) => progress.tell(green.fetch_add(1, Ordering::Relaxed) + 1),
                         Err(law) => drop(failure.lock().get_or_insert((seed, law))),
                     }
                 }
@@ -168,6 +202,11 @@ fn number(variable: &str) -> Option<u64> {
 #[test]
 fn whatever_happens_to_controllers_lines_and_clocks_each_law_holds() {
     each_law_holds(Scene::Commands, "whatever_happens_to_controllers");
+}
+
+#[test]
+fn whatever_happens_to_uploads_each_registered_blob_exists_and_each_law_holds() {
+    each_law_holds(Scene::Uploads, "whatever_happens_to_uploads");
 }
 
 #[test]
@@ -189,7 +228,7 @@ fn each_law_holds(scene: Scene, test: &str) {
     let first = first.unwrap_or(0);
     let (green, failure) =
         run_all(scene, first..first + seeds.unwrap_or_else(|| scene.seeds()), Mutation::None);
-    println!("{green} seeds");
+    println!("{scene:?}: {green} seeds hold");
     if let Some((seed, law)) = failure {
         panic!(
             "seed {seed}, after {green} that hold: {law}\nagain: PERIAPT_SEED={seed} cargo nextest run \
@@ -213,6 +252,21 @@ fn a_client_that_does_not_tell_what_it_saw_is_shown_less() {
 #[test]
 fn a_request_that_is_sent_again_with_another_id_is_carried_out_twice() {
     is_found(Scene::Commands, Mutation::NoRequestId, &["H4", "H5", "linearizability"]);
+}
+
+#[test]
+fn a_controller_that_does_not_ask_the_log_for_its_term_answers_too_early() {
+    is_found(Scene::Commands, Mutation::NoConfirmation, &["H2"]);
+}
+
+#[test]
+fn a_log_that_is_trimmed_before_two_disks_have_it_is_found() {
+    is_found(Scene::Commands, Mutation::TrimsAll, &["H8"]);
+}
+
+#[test]
+fn a_controller_that_tells_a_level_which_its_program_does_not_know_is_given_entries_of_it() {
+    is_found(Scene::Commands, Mutation::FalseLevel, &["H9"]);
 }
 
 #[test]

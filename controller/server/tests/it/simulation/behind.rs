@@ -16,10 +16,10 @@ use periapt_host_api::{
 use super::{
     agents::AGENTS,
     chance::Chance,
-    log::LogWeather,
+    log::{LogDefect, LogWeather},
     scenes,
     sessions::CALLERS,
-    world::{End, Takeovers, World},
+    world::{End, World},
 };
 use crate::watches::set_title;
 
@@ -163,7 +163,7 @@ fn a_watch_with_a_position_that_a_controller_has_not_applied_waits_for_it() {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
     runtime.block_on(async {
-        let world = Arc::new(World::with_agents(&mut Chance::new(0), Takeovers::WithFullLeases));
+        let world = Arc::new(World::with_agents(&mut Chance::new(0), LogDefect::None));
         for host in &world.hosts {
             world.start(host).await;
         }

@@ -23,12 +23,25 @@ pub(super) struct HostClock {
     fast_ppm: i64,
     /// The time by which the monotonic clock is set back, which no clock is.
     back_ms: Arc<AtomicU64>,
+    /// The time that has passed beside the simulation.
+    skipped_ms: Arc<AtomicU64>,
 }
 
 impl HostClock {
     /// Starts a clock that shows the right time, and whose monotonic part goes too fast by so many parts of a million.
     pub(super) fn new(fast_ppm: i64) -> Self {
-        Self { began: Instant::now(), ahead_ms: Arc::default(), fast_ppm, back_ms: Arc::default() }
+        Self {
+            began: Instant::now(),
+            ahead_ms: Arc::default(),
+            fast_ppm,
+            back_ms: Arc::default(),
+            skipped_ms: Arc::default(),
+        }
+    }
+
+    /// Lets some time pass at once, by both clocks.
+    pub(super) fn skip(&self, by: Duration) {
+        self.skipped_ms.fetch_add(u64::try_from(by.as_millis()).unwrap(), Ordering::Relaxed);
     }
 
     /// Sets the monotonic clock back for a moment, so that what is to last from now on began long ago.
@@ -50,13 +63,16 @@ impl HostClock {
 impl Clock for HostClock {
     fn now(&self) -> Timestamp {
         let start: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
-        start + self.began.elapsed() + SignedDuration::from_millis(self.ahead_ms.load(Ordering::Relaxed))
+        let skipped = Duration::from_millis(self.skipped_ms.load(Ordering::Relaxed));
+        let ahead = SignedDuration::from_millis(self.ahead_ms.load(Ordering::Relaxed));
+        start + self.began.elapsed() + skipped + ahead
     }
 
     fn monotonic_ms(&self) -> u64 {
         let passed = i64::try_from(self.began.elapsed().as_millis()).unwrap();
         let shown = passed + passed * self.fast_ppm / 1_000_000;
-        u64::try_from(shown).unwrap().saturating_sub(self.back_ms.load(Ordering::Relaxed))
+        let shown = u64::try_from(shown).unwrap() + self.skipped_ms.load(Ordering::Relaxed);
+        shown.saturating_sub(self.back_ms.load(Ordering::Relaxed))
     }
 
     fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {

@@ -51,6 +51,9 @@ pub(super) async fn of_controllers(
             Fault::Ends(end) => {
                 world.end(host, end).await;
                 tokio::time::sleep(lasts).await;
+                if chance.one_in(2) {
+                    world.upgrade(host);
+                }
                 world.start(host).await;
             }
             Fault::Log(weather) => {

@@ -1,14 +1,13 @@
 //! The fold of a log: the state at each of its positions, as far as clients see it, and what was carried out.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use periapt_host_api::{ModelUuid, Revision, audit::AuditOutcome};
-use periapt_log::{Content, Entry, LogHead, StoredEntry};
-use periapt_model::{
-    Changes, Root,
-    changes::RecordBody,
-    entity::{Entity, EntityKey},
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
 };
+
+use periapt_host_api::{Digest, Level, ModelUuid, Revision, audit::AuditOutcome};
+use periapt_log::{Content, Entry, LogHead, StoredEntry};
+use periapt_model::{Changes, Root, changes::RecordBody, entity::Entity};
 use periapt_store::{Batch, NewRecord, Record, RecordPosition, codec, key};
 
 use super::world::LOG;
@@ -18,9 +17,11 @@ pub(super) struct Fold {
     pub(super) head: LogHead,
     pub(super) entities: BTreeMap<Vec<u8>, Vec<u8>>,
     /// The state at each position; the first is that of the empty log.
-    pub(super) states: Vec<State>,
+    pub(super) states: Vec<Arc<State>>,
     /// The controllers' own state at each position.
     pub(super) roots: Vec<Root>,
+    /// The level at each position.
+    pub(super) levels: Vec<Level>,
     /// The positions at which a model of this name was added.
     pub(super) added: BTreeMap<String, Vec<u64>>,
     /// The number of writes of each register that were carried out.
@@ -36,10 +37,6 @@ pub(super) struct State {
 }
 
 impl State {
-    pub(super) fn names(&self) -> BTreeSet<String> {
-        self.models.keys().cloned().collect()
-    }
-
     fn put(&mut self, model: &periapt_model::entity::Model) {
         let kept = serde_json::to_value(&model.settings.kept).unwrap();
         let value = kept.get("apt-mirror").and_then(|value| value.as_str()).unwrap_or_default();
@@ -57,8 +54,9 @@ impl Fold {
         let mut fold = Self {
             head: LogHead::empty(LOG),
             entities: BTreeMap::new(),
-            states: vec![State::default()],
+            states: vec![Arc::default()],
             roots: vec![Root::default()],
+            levels: vec![Level::FIRST],
             added: BTreeMap::new(),
             writes: BTreeMap::new(),
         };
@@ -70,31 +68,44 @@ impl Fold {
                 return Err(format!("H3: term {} after {before} at {position}", entry.term));
             }
             let mut state = fold.states.last().cloned().unwrap_or_default();
-            let mut root =
-                fold.roots.last().cloned().unwrap_or_default().replay(&Changes::default(), *position);
-            if let Content::Batch { entities, records } = entry.content {
-                let batch = Batch { entities: entities.clone(), ..Batch::default() };
-                root = root.replay(&codec::writes(&batch).unwrap(), *position);
-                fold.batch(*position, &mut state, entities, records);
-            }
+            let (entities, records) = match entry.content {
+                Content::Batch { entities, records } => (entities, records),
+                Content::Term(_) => Default::default(),
+            };
+            let batch = Batch { entities, ..Batch::default() };
+            let changes = codec::writes(&batch).unwrap();
+            let root = fold.roots.last().cloned().unwrap_or_default().replay(&changes, *position);
+            fold.batch(*position, &mut state, &changes, batch.entities, records);
             fold.states.push(state);
             fold.roots.push(root);
+            fold.levels.push(entry.level);
         }
         Ok(fold)
+    }
+
+    /// Returns the blobs that are registered at a position.
+    pub(super) fn registered(&self, at: Revision) -> BTreeSet<Digest> {
+        let Some(root) = self.roots.get(usize::try_from(at.0).unwrap()) else { return BTreeSet::new() };
+        let charms = root.charms().map(|charm| charm.digest);
+        charms.chain(root.resource_contents().map(|content| content.digest)).collect()
+    }
+
+    /// Returns the level at a position.
+    pub(super) fn level(&self, at: Revision) -> Level {
+        self.levels.get(usize::try_from(at.0).unwrap()).copied().unwrap_or(Level::FIRST)
     }
 
     fn batch(
         &mut self,
         position: Revision,
-        state: &mut State,
+        state: &mut Arc<State>,
+        changes: &Changes,
         entities: Vec<(Vec<u8>, Option<Vec<u8>>)>,
         records: Vec<NewRecord>,
     ) {
-        let batch = Batch { entities: entities.clone(), ..Batch::default() };
-        for (key, value) in codec::writes(&batch).unwrap().puts {
-            if let (EntityKey::InModel(..) | EntityKey::Controller, Some(Entity::Model(model))) = (key, value)
-            {
-                state.put(&model);
+        for value in changes.puts.values() {
+            if let Some(Entity::Model(model)) = value {
+                Arc::make_mut(state).put(model);
             }
         }
         for (key, value) in entities {

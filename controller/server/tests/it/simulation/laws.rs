@@ -1,13 +1,33 @@
 //! The laws of several controllers, of a history and the log that it left. The log is the witness.
 
+mod answers;
+mod blobs;
+mod levels;
+#[cfg(test)]
+mod tests;
+mod trimming;
+
 use std::collections::BTreeMap;
 
+use periapt_controller::LogBounds;
 use periapt_store::LoadedState;
 
 use super::{
     fold::{Fold, State},
     sessions::{Ended, Operation, Outcome},
+    witness::Event,
 };
+
+/// Checks the laws that are judged by events.
+///
+/// # Errors
+/// H2, H7, H8, H9
+pub(super) fn of_events(events: &[Event], fold: &Fold, bounds: LogBounds) -> Result<(), String> {
+    answers::rest_on_the_log(events)?;
+    trimming::leaves_what_is_durable(events, |at| fold.level(at), bounds.most)?;
+    levels::are_known(events, |at| fold.level(at))?;
+    blobs::exist(events, |at| fold.registered(at))
+}
 
 /// Checks that all controllers have the fold of the log on their disks.
 ///
@@ -75,12 +95,13 @@ pub(super) fn never_less(fold: &Fold, history: &[Ended]) -> Result<(), String> {
         let floor = floors.entry(*client).or_default();
         let shows = |state: &State| match (operation, outcome) {
             (Operation::Read(register), Outcome::Value(value)) => state.models.get(*register) == Some(value),
-            (Operation::List, Outcome::Names(names)) => state.names() == *names,
+            (Operation::List, Outcome::Names(names)) => state.models.keys().eq(names),
             (Operation::Add(name), Outcome::Done | Outcome::Exists) => state.models.contains_key(name),
             (Operation::Write(register, value), Outcome::Done) => state.models.get(*register) == Some(value),
             _ => true,
         };
-        let at = |from: usize| (from..fold.states.len()).find(|position| shows(&fold.states[*position]));
+        let at =
+            |from: usize| (from..fold.states.len()).find(|position| shows(fold.states[*position].as_ref()));
         match (at(*floor), operation) {
             (Some(position), _) => *floor = position,
             // The same batch may have written it again; then nobody sees this value.

@@ -13,18 +13,39 @@ use periapt_log::{
 };
 use tokio::{sync::watch, time::sleep};
 
-use super::{chance::Chance, clock::HostClock};
+use super::{
+    chance::Chance,
+    clock::HostClock,
+    witness::{Event, Witness},
+};
 
 /// All entries that were ever in the log. It outlives their trimming.
 #[derive(Clone)]
 pub(super) struct Archive {
     log: MemoryLog,
     entries: Arc<Mutex<BTreeMap<u64, Bytes>>>,
+    witness: Witness,
 }
 
 impl Archive {
-    pub(super) fn of(log: MemoryLog) -> Self {
-        Self { log, entries: Arc::default() }
+    pub(super) fn of(log: MemoryLog, witness: Witness) -> Self {
+        Self { log, entries: Arc::default(), witness }
+    }
+
+    /// Returns an access of no host.
+    pub(super) fn member(&self) -> MemoryLogMember {
+        self.log.member()
+    }
+
+    /// Returns the end of the log.
+    pub(super) fn end(&self) -> Revision {
+        self.log.end()
+    }
+
+    /// Returns the bytes of the entries from a position on.
+    fn bytes_from(&self, position: Revision) -> u64 {
+        self.entries();
+        self.entries.lock().range(position.0..).map(|(_, bytes)| bytes.len() as u64).sum()
     }
 
     /// Returns all entries. Panics if the log has changed one.
@@ -42,13 +63,27 @@ impl Archive {
     }
 }
 
+/// A deliberate defect of a controller's access to the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LogDefect {
+    None,
+    /// The clock is set back at the moment at which the controller begins to lead: the leases that it gives out end soon.
+    ShortLeases,
+    /// Each term is confirmed, and the log is not asked.
+    NoConfirmation,
+    /// All entries are trimmed.
+    TrimsAll,
+}
+
 /// One controller's access to the log. Clones are the same access.
 #[derive(Clone)]
 pub(super) struct LogAccess {
     inner: MemoryLogMember,
     archive: Archive,
     line: Arc<LogLine>,
-    forgetful: Option<HostClock>,
+    host: &'static str,
+    clock: HostClock,
+    defect: LogDefect,
 }
 
 struct LogLine {
@@ -72,15 +107,15 @@ pub(super) struct LogWeather {
 }
 
 impl LogAccess {
-    pub(super) fn new(archive: Archive, chance: Chance) -> Self {
+    /// Returns the access of the controller on a host with this clock.
+    pub(super) fn new(
+        archive: Archive,
+        (host, clock): (&'static str, HostClock),
+        defect: LogDefect,
+        chance: Chance,
+    ) -> Self {
         let line = LogLine { chance: Mutex::new(chance), state: watch::Sender::default() };
-        Self { inner: archive.log.member(), archive, line: Arc::new(line), forgetful: None }
-    }
-
-    /// Sets a controller's clock back at the moment at which it begins to lead: the leases that it gives out then end soon.
-    pub(super) fn that_forgets(mut self, clock: HostClock) -> Self {
-        self.forgetful = Some(clock);
-        self
+        Self { inner: archive.member(), archive, line: Arc::new(line), host, clock, defect }
     }
 
     /// Changes the state of the line.
@@ -150,11 +185,19 @@ impl Log for LogAccess {
     fn append(&self, term: Term, position: Revision, entry: Bytes) -> BoxFuture<'_, Result<(), LogError>> {
         // The log in memory acts when it is called, not when it is awaited.
         async move {
-            let content = self.forgetful.as_ref().map(|clock| (clock, Entry::decode(position, &entry)));
-            self.call(async move { self.inner.append(term, position, entry).await }.boxed()).await?;
-            if let Some((clock, Ok(Entry { content: Content::Term(_), .. }))) = content {
+            let begins = self.defect == LogDefect::ShortLeases
+                && matches!(Entry::decode(position, &entry), Ok(Entry { content: Content::Term(_), .. }));
+            let appended = async move {
+                let result = self.inner.append(term, position, entry).await;
+                if result.is_ok() {
+                    self.archive.witness.note(Event::Appended { host: self.host, term, position });
+                }
+                result
+            };
+            self.call(appended.boxed()).await?;
+            if begins {
                 // The rest of a lease, of 63 s.
-                clock.dip(Duration::from_secs(59));
+                self.clock.dip(Duration::from_secs(59));
             }
             Ok(())
         }
@@ -162,7 +205,17 @@ impl Log for LogAccess {
     }
 
     fn confirm(&self, term: Term) -> BoxFuture<'_, Result<(), LogError>> {
-        self.call(async move { self.inner.confirm(term).await }.boxed()).boxed()
+        let confirmed = async move {
+            if self.defect == LogDefect::NoConfirmation {
+                return Ok(());
+            }
+            let result = self.inner.confirm(term).await;
+            if result.is_ok() {
+                self.archive.witness.note(Event::Confirmed { host: self.host, term });
+            }
+            result
+        };
+        self.call(confirmed.boxed()).boxed()
     }
 
     fn end(&self) -> BoxFuture<'_, Result<Revision, LogError>> {
@@ -179,8 +232,13 @@ impl Log for LogAccess {
 
     fn trim(&self, term: Term, through: Revision) -> BoxFuture<'_, Result<(), LogError>> {
         let trim = async move {
-            self.archive.entries();
-            self.inner.trim(term, through).await
+            let through = if self.defect == LogDefect::TrimsAll { self.archive.end() } else { through };
+            let bytes = self.archive.bytes_from(through);
+            let result = self.inner.trim(term, through).await;
+            if result.is_ok() {
+                self.archive.witness.trimmed(self.host, through, bytes);
+            }
+            result
         };
         self.call(trim.boxed()).boxed()
     }

@@ -16,6 +16,7 @@ use super::{
     fold::Fold,
     laws,
     sessions::{CALLERS, History, Operation, Outcome, REGISTERS, Session},
+    uploads,
     watching::{self, Sights, Watcher},
     world::World,
 };
@@ -31,6 +32,7 @@ pub(super) async fn commands(
     mutation: Mutation,
 ) -> Result<(), String> {
     let history = Arc::new(History::default());
+    world.begin().await;
     for host in &world.hosts {
         world.start(host).await;
     }
@@ -69,15 +71,18 @@ pub(super) async fn commands(
         task.await.map_err(|error| format!("a task ended: {error}"))?;
     }
     world.heal().await;
+    world.upgrade_all().await?;
     world.settled().await?;
     for operation in REGISTERS.map(Operation::Read).into_iter().chain([Operation::List]) {
         let read = first.ends(operation).await;
         assert!(!matches!(read, Outcome::Nothing), "nothing disturbs the end");
     }
     let disks = world.settled().await?;
-    let fold = Fold::of(&world.archive.entries())?;
+    world.see_blobs();
+    let (fold, events) = (Fold::of(&world.archive.entries())?, world.witness.events());
     let history = history.take();
     world.stop().await;
+    laws::of_events(&events, &fold, world.bounds)?;
     laws::same_everywhere(&fold, &disks)?;
     laws::once(&fold, &history)?;
     laws::never_less(&fold, &history)?;
@@ -131,10 +136,12 @@ pub(super) async fn watches(world: Arc<World>, mut chance: Chance, mutation: Mut
     world.settled().await?;
     let beliefs = agents.stop().await;
     let disks = world.settled().await?;
-    let fold = Fold::of(&world.archive.entries())?;
+    world.see_blobs();
+    let (fold, events) = (Fold::of(&world.archive.entries())?, world.witness.events());
     world.stop().await;
     let sights = sights.take();
     world.note(format_args!("{} times of leadership, and {} sights", beliefs.len(), sights.len()));
+    laws::of_events(&events, &fold, world.bounds)?;
     laws::same_everywhere(&fold, &disks)?;
     agents::one_at_a_time(&beliefs)?;
     watching::never_less(&fold, &model, &sights)
@@ -148,10 +155,7 @@ pub(super) async fn deployed(world: &World) -> ModelUuid {
         Client::new(options.with_retry_timeout(Duration::from_secs(5))).unwrap()
     };
     let operator = client(CALLERS[0], Identity::Local);
-    // The process that checks the charm takes its time.
-    tokio::time::resume();
-    let charm = operator.upload_charm(fixture::charm()).await.unwrap().digest;
-    tokio::time::pause();
+    let charm = uploads::charm(&operator, fixture::charm()).await;
     let add = ControllerCommand::add_model(ModelName::new("watched").unwrap());
     let Answer::Model { uuid } = operator.controller_command(add).await.unwrap() else { panic!("no model") };
     let agents = AGENTS.map(|name| AgentName::new(name).unwrap());

@@ -18,7 +18,7 @@ use periapt_host_api::{
     command::{Command, ControllerCommand},
 };
 
-use super::{Mutation, chance::Chance, world::World};
+use super::{Mutation, chance::Chance, witness::Event, world::World};
 
 /// The names of the clients' hosts.
 pub(super) const CALLERS: [&str; 4] = ["client-1", "client-2", "client-3", "client-4"];
@@ -138,6 +138,9 @@ impl Session {
             }
         }
         let (number, returned) = (self.number, self.history.moment());
+        if let Some(position) = self.seen.position() {
+            self.world.witness.note(Event::Shown { to: number, position: position.revision });
+        }
         self.world.note(format_args!("client {number} at {}: {operation:?} {result:?}", first[0]));
         let ended = Ended { client: number, called, returned, operation, outcome: result.clone() };
         self.history.ended.lock().push(ended);

@@ -18,7 +18,7 @@ use periapt_host_api::{
 use periapt_model::{Root, StatusContext, full_status, view};
 use tokio::time::timeout;
 
-use super::{Mutation, agents::AGENTS, chance::Chance, fold::Fold, world::World};
+use super::{Mutation, agents::AGENTS, chance::Chance, fold::Fold, witness::Event, world::World};
 use crate::{fixture::application, watches::set_title};
 
 /// The number of streams that each watcher opens.
@@ -92,6 +92,7 @@ impl Watcher {
                 let Ok(mut frames) = client.watch(&agent, &self.model, position).await else { return };
                 while let Ok(Some(Ok(frame))) = timeout(WATCH_SILENCE, frames.next()).await {
                     position = Some(WatchPosition { store: frame.store, revision: frame.to });
+                    self.is_shown(frame.to);
                     mirror.apply(frame).unwrap();
                     let view = Box::new(mirror.clone());
                     self.sights.add(Sight::View { watcher: self.number, agent: agent.clone(), view });
@@ -117,6 +118,7 @@ impl Watcher {
             let watched = timeout(lasts, async {
                 let Ok(mut assignments) = client.assignments(&agent).await else { return };
                 while let Some(Ok(AgentAssignments { revision, .. })) = assignments.next().await {
+                    self.is_shown(revision);
                     self.sights.add(Sight::Assignments { watcher: self.number, revision });
                 }
             });
@@ -157,6 +159,11 @@ impl Watcher {
             let _ = watched.await;
             tokio::time::sleep(self.chance.millis(0..4_000)).await;
         }
+    }
+
+    /// Tells the witness that this watcher is shown the state at a position.
+    fn is_shown(&self, position: Revision) {
+        self.world.witness.note(Event::Shown { to: self.number, position });
     }
 
     /// Returns a command whose effect is in the status or in the views.

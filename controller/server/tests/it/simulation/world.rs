@@ -4,8 +4,8 @@ use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 use periapt_controller::{Handle, Listen, LogBounds, Options, ReplicationOptions, RunError};
-use periapt_host_api::{StoreId, member::LogPlace};
-use periapt_log::MemoryLog;
+use periapt_host_api::{LEVEL, Level, Revision, StoreId, member::LogPlace};
+use periapt_log::{Entry, MemoryLog, StoredEntry};
 use periapt_store::{LoadedState, MemoryStore, Store as _};
 use periapt_transport::{Line, MemoryAddress, MemoryNetwork};
 use tempfile::TempDir;
@@ -16,8 +16,12 @@ use super::{
     agents::AGENTS,
     chance::{Chance, Seeds},
     clock::HostClock,
-    log::{Archive, LogAccess, LogWeather},
+    fold::Fold,
+    laws,
+    log::{Archive, LogAccess, LogDefect, LogWeather},
+    programs::{self, Programs},
     sessions::CALLERS,
+    witness::{Event, Witness},
 };
 use crate::fixture::{self, Faults};
 
@@ -37,23 +41,6 @@ enum Drift {
     Some,
 }
 
-/// The leases that a controller which begins to lead gives the stored leaders of units.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Takeovers {
-    WithFullLeases,
-    /// Leases that end soon: a defect.
-    WithShortLeases,
-}
-
-impl Takeovers {
-    fn of(self, log: LogAccess, clock: &HostClock) -> LogAccess {
-        match self {
-            Self::WithFullLeases => log,
-            Self::WithShortLeases => log.that_forgets(clock.clone()),
-        }
-    }
-}
-
 /// The controllers, with what is between them.
 pub(super) struct World {
     pub(super) network: MemoryNetwork,
@@ -61,8 +48,10 @@ pub(super) struct World {
     pub(super) hosts: Vec<Host>,
     /// The names of all callers that are no controllers.
     pub(super) callers: Vec<&'static str>,
+    pub(super) witness: Witness,
+    pub(super) bounds: LogBounds,
+    programs: Programs,
     blobs: TempDir,
-    bounds: LogBounds,
     began: Instant,
     story: Mutex<Vec<String>>,
 }
@@ -74,7 +63,9 @@ pub(super) struct Host {
     pub(super) clock: HostClock,
     chance: Mutex<Chance>,
     controller: Mutex<Controller>,
-    takeovers: Takeovers,
+    defect: LogDefect,
+    /// The level that the host's program knows.
+    level: Mutex<Level>,
 }
 
 /// The controller of a host.
@@ -105,16 +96,28 @@ pub(super) enum End {
 impl World {
     /// Prepares three hosts, on which nothing runs yet.
     pub(super) fn new(chance: &mut Chance) -> Self {
-        Self::of(chance, CALLERS.into(), Drift::None, Takeovers::WithFullLeases)
+        Self::of(chance, CALLERS.into(), Drift::None, (Programs::New, LogDefect::None))
+    }
+
+    /// Prepares three hosts whose programs may be old.
+    pub(super) fn with_programs(chance: &mut Chance, programs: Programs, defect: LogDefect) -> Self {
+        Self::of(chance, CALLERS.into(), Drift::None, (programs, defect))
     }
 
     /// Prepares three hosts with agents beside them. The hosts' clocks do not go at the same rate.
-    pub(super) fn with_agents(chance: &mut Chance, takeovers: Takeovers) -> Self {
-        Self::of(chance, CALLERS.into_iter().chain(AGENTS).collect(), Drift::Some, takeovers)
+    pub(super) fn with_agents(chance: &mut Chance, defect: LogDefect) -> Self {
+        let callers = CALLERS.into_iter().chain(AGENTS).collect();
+        Self::of(chance, callers, Drift::Some, (Programs::New, defect))
     }
 
-    fn of(chance: &mut Chance, callers: Vec<&'static str>, drift: Drift, takeovers: Takeovers) -> Self {
-        let archive = Archive::of(MemoryLog::new(LOG));
+    fn of(
+        chance: &mut Chance,
+        callers: Vec<&'static str>,
+        drift: Drift,
+        (programs, defect): (Programs, LogDefect),
+    ) -> Self {
+        let witness = Witness::default();
+        let archive = Archive::of(MemoryLog::new(LOG), witness.clone());
         // Of half of all seeds, everything that may be trimmed is, and few entries stay for controllers that are away.
         let bounds = match chance.one_in(2) {
             true => LogBounds { kept: 0, most: 4 << 10 },
@@ -126,20 +129,23 @@ impl World {
                 Drift::None => 0,
                 Drift::Some => chance.below(20_001) as i64 - 10_000,
             });
-            let log = LogAccess::new(archive.clone(), chance.part());
+            let log = LogAccess::new(archive.clone(), (name, clock.clone()), defect, chance.part());
             let controller = Controller {
                 disk: Arc::new(MemoryStore::new(LOG)),
                 faults: Faults::default(),
-                log: takeovers.of(log, &clock),
+                log,
                 running: None,
             };
+            let level = programs.first_level();
+            witness.note(Event::Program { host: name, level });
             Host {
                 name,
                 address: SocketAddr::from(([127, 0, 0, 1], port)),
                 clock,
                 chance: Mutex::new(chance.part()),
                 controller: Mutex::new(controller),
-                takeovers,
+                defect,
+                level: Mutex::new(level),
             }
         };
         let hosts = NAMES.into_iter().enumerate().map(host).collect();
@@ -148,8 +154,10 @@ impl World {
             archive,
             hosts,
             callers,
-            blobs: TempDir::new().unwrap(),
+            witness,
             bounds,
+            programs,
+            blobs: TempDir::new().unwrap(),
             began: Instant::now(),
             story: Mutex::default(),
         }
@@ -178,6 +186,7 @@ impl World {
             controller.log.set(LogWeather::default());
             (Arc::clone(&controller.disk), controller.faults.clone(), controller.log.clone())
         };
+        self.witness.take_disk(host.name, faults.clone());
         let caller = self.network.caller(host.name);
         let options = Options {
             listen: Listen::Memory(MemoryAddress { caller, address: host.address }),
@@ -187,6 +196,8 @@ impl World {
                 blobs: None,
                 place: LogPlace { url: "memory:".into(), authority: None, identity: None },
                 bounds: self.bounds,
+                level: self.programs.told(*host.level.lock()),
+                observer: Some(self.witness.observer(host.name)),
             }),
             clock: Arc::new(host.clock.clone()),
             random: Arc::new(Seeds::new(host.chance.lock().part())),
@@ -209,8 +220,8 @@ impl World {
             };
             if end != End::Stop {
                 // What still runs of it reaches nobody: neither the log, nor its callers, nor its disk.
-                let log = LogAccess::new(self.archive.clone(), host.chance.lock().part());
-                let log = host.takeovers.of(log, &host.clock);
+                let clock = (host.name, host.clock.clone());
+                let log = LogAccess::new(self.archive.clone(), clock, host.defect, host.chance.lock().part());
                 let old = std::mem::replace(&mut controller.log, log);
                 old.set(LogWeather::default());
                 old.cut_off();
@@ -255,18 +266,18 @@ impl World {
     pub(super) async fn settled(&self) -> Result<Vec<LoadedState>, String> {
         let until = Instant::now() + SETTLED_WITHIN;
         loop {
-            let mut states = Vec::new();
-            for host in &self.hosts {
-                states.push(host.disk().load().await.unwrap());
-            }
-            let end = self.archive.entries().last().map(|entry| entry.position);
-            if states.iter().all(|state| Some(state.revision) == end) {
+            let at: Vec<_> = self.hosts.iter().map(|host| host.disk().revision()).collect();
+            let end = self.archive.end();
+            if end > Revision(0) && at.iter().all(|revision| *revision == end) {
+                let mut states = Vec::new();
+                for host in &self.hosts {
+                    states.push(host.disk().load().await.unwrap());
+                }
                 return Ok(states);
             }
             if Instant::now() > until {
-                let at: Vec<_> = states.iter().map(|state| state.revision).collect();
                 return Err(format!(
-                    "the controllers do not catch up: they are at {at:?}, the log ends at {end:?}"
+                    "the controllers do not catch up: they are at {at:?}, the log ends at {end}"
                 ));
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
@@ -278,6 +289,72 @@ impl World {
         for host in &self.hosts {
             self.end(host, End::Stop).await;
         }
+    }
+
+    /// Begins the log, as the oldest program does, before any controller starts.
+    pub(super) async fn begin(&self) {
+        if self.programs.first_level() < LEVEL {
+            let (term, position) = programs::begin(&self.archive).await;
+            self.witness.note(Event::Appended { host: "the first one", term, position });
+        }
+    }
+
+    /// Takes the newest program for a host whose controller does not run.
+    pub(super) fn upgrade(&self, host: &Host) {
+        *host.level.lock() = LEVEL;
+        self.witness.note(Event::Program { host: host.name, level: LEVEL });
+    }
+
+    /// Upgrades the controllers with old programs one by one, and waits until the level has risen.
+    ///
+    /// # Errors
+    /// It does not rise.
+    pub(super) async fn upgrade_all(&self) -> Result<(), String> {
+        let old: Vec<_> = self.hosts.iter().filter(|host| *host.level.lock() < LEVEL).collect();
+        for host in &old {
+            // A controller that leads for as long would have raised the level, but for this host.
+            tokio::time::sleep(Duration::from_secs(35)).await;
+            self.note(format_args!("{} is upgraded", host.name));
+            self.end(host, End::Stop).await;
+            self.upgrade(host);
+            self.start(host).await;
+        }
+        let until = Instant::now() + SETTLED_WITHIN;
+        while self.level() < LEVEL {
+            if Instant::now() > until {
+                return Err(format!("the level stays {}, though all programs know {LEVEL}", self.level()));
+            }
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+        Ok(())
+    }
+
+    /// Returns the level of the last entry.
+    fn level(&self) -> Level {
+        let last = self.archive.entries().pop();
+        last.map_or(Level::FIRST, |StoredEntry { position, bytes }| {
+            Entry::decode(position, &bytes).unwrap().level
+        })
+    }
+
+    /// Lets some time pass on all hosts, in which nothing happens.
+    pub(super) fn skip(&self, by: Duration) {
+        self.note(format_args!("{} min pass", by.as_secs() / 60));
+        self.hosts.iter().for_each(|host| host.clock.skip(by));
+    }
+
+    /// Lets the witness see which blobs the hosts have.
+    pub(super) fn see_blobs(&self) {
+        self.witness.see_blobs(self.archive.end(), self.hosts.iter().map(|host| self.directory(host.name)));
+    }
+
+    /// Checks the laws that are judged by what the witness saw.
+    ///
+    /// # Errors
+    /// The first law that does not hold.
+    pub(super) fn judge(&self) -> Result<(), String> {
+        let fold = Fold::of(&self.archive.entries())?;
+        laws::of_events(&self.witness.events(), &fold, self.bounds)
     }
 }
 
