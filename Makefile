@@ -67,6 +67,13 @@ bench-ha: setup ## Measure three controllers beside one, and failovers under loa
 model-check: setup ## Visit every state of small models, and see that removal always ends (an hour)
 	tools/model-check
 
+# The number of seeds of `make simulate`.
+SEEDS ?= 10000
+
+.PHONY: simulate
+simulate: setup ## Run SEEDS seeds of faults (10000) against three simulated controllers (hours)
+	tools/simulate '$(SEEDS)'
+
 # Where `make install` puts everything; packages say DESTDIR, too.
 PREFIX ?= /usr/local
 

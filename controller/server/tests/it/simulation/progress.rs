@@ -36,8 +36,13 @@ impl Progress {
         if self.all < FEW || done >= self.all {
             return None;
         }
-        let due = |next| (done >= next).then_some(done + step(self.all));
-        self.next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, due).ok()?;
+        let next = self.next.load(Ordering::Relaxed);
+        if done < next {
+            return None;
+        }
+        let later = done + step(self.all);
+        // Another thread may tell the line.
+        self.next.compare_exchange(next, later, Ordering::Relaxed, Ordering::Relaxed).ok()?;
         let left = seconds * (self.all - done) / done.max(1);
         Some(format!("{done} of {} seeds hold after {seconds} s, {left} s are left", self.all))
     }

@@ -21,7 +21,7 @@ use super::{
     laws,
     sessions::CALLERS,
     witness::{Event, blobs_below},
-    world::World,
+    world::{Host, World},
 };
 use crate::fixture::{self, application};
 
@@ -189,7 +189,7 @@ async fn all_have_all(world: &World) -> Result<(), String> {
     let until = Instant::now() + FETCHED_WITHIN;
     loop {
         let registered = Fold::of(&world.archive.entries())?.registered(world.archive.end());
-        let lacks = |host: &&super::world::Host| {
+        let lacks = |host: &&Host| {
             let held = blobs_below(&world.directory(host.name));
             !registered.is_subset(&held)
         };

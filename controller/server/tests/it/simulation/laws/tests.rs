@@ -57,7 +57,7 @@ fn breaks(law: &str, result: Result<(), String>) {
 }
 
 #[test]
-fn h1_a_disk_that_is_not_the_fold_is_found() {
+fn a_disk_that_is_not_the_fold_is_found() {
     let fold = folded();
     let disk = || LoadedState { revision: Revision(2), entities: Vec::new(), note: Some(fold.head.encode()) };
     same_everywhere(&fold, &[disk(), disk()]).unwrap();
@@ -67,13 +67,13 @@ fn h1_a_disk_that_is_not_the_fold_is_found() {
 }
 
 #[test]
-fn h1_a_read_of_what_was_never_there_is_found() {
+fn a_read_of_what_was_never_there_is_found() {
     never_less(&written(), &[read("first"), read("second")]).unwrap();
     breaks("H1: ", never_less(&written(), &[read("third")]));
 }
 
 #[test]
-fn h3_a_position_that_is_left_out_and_a_term_that_falls_are_found() {
+fn a_position_that_is_left_out_and_a_term_that_falls_are_found() {
     let fold = |log: &[StoredEntry]| Fold::of(log).map(drop);
     let mut log = Vec::new();
     let first = appended(&mut log, &LogHead::empty(LOG), 2);
@@ -88,7 +88,7 @@ fn h3_a_position_that_is_left_out_and_a_term_that_falls_are_found() {
 }
 
 #[test]
-fn h3_another_entry_at_a_position_is_found() {
+fn another_entry_at_a_position_is_found() {
     let (mut log, mut other) = (Vec::new(), Vec::new());
     let head = appended(&mut log, &LogHead::empty(LOG), 1);
     appended(&mut log, &head, 1);
@@ -97,7 +97,7 @@ fn h3_another_entry_at_a_position_is_found() {
 }
 
 #[test]
-fn h4_what_was_acknowledged_and_is_not_there_or_is_there_twice_is_found() {
+fn what_was_acknowledged_and_is_not_there_or_is_there_twice_is_found() {
     let mut fold = folded();
     let done = [ended(Operation::Add("m".to_owned()), Outcome::Done)];
     breaks("H4: ", once(&fold, &done));
@@ -113,14 +113,14 @@ fn h4_what_was_acknowledged_and_is_not_there_or_is_there_twice_is_found() {
 }
 
 #[test]
-fn h5_a_client_that_is_shown_less_than_it_saw_or_wrote_is_found() {
+fn a_client_that_is_shown_less_than_it_saw_or_wrote_is_found() {
     breaks("H5: ", never_less(&written(), &[read("second"), read("first")]));
     let wrote = ended(Operation::Write(REGISTERS[0], "second".to_owned()), Outcome::Done);
     breaks("H5: ", never_less(&written(), &[wrote, read("first")]));
 }
 
 #[test]
-fn h6_leaderships_that_overlap_and_a_term_of_two_units_are_found() {
+fn leaderships_that_overlap_and_a_term_of_two_units_are_found() {
     let now = Instant::now();
     let belief = |agent, unit: &str, term, from, until| Belief {
         agent,
