@@ -26,13 +26,17 @@ use super::{
 use crate::fixture::{self, application};
 
 /// The contents that clients upload, again and again.
-const CONTENTS: usize = 12;
+const CONTENTS: usize = 40;
 
 /// The uploads of each client.
-const UPLOADS: usize = 14;
+const UPLOADS: usize = 28;
 
-/// The number of times at which some time passes on all hosts. An unused blob is deleted after an hour.
-const SKIPS: usize = 14;
+/// The number of times at which some minutes pass on all hosts. Ten of them or more make the hour after which an unused blob
+/// is deleted. So that hour takes half a minute of the simulation at least, and no registration is under way for as long.
+const SKIPS: usize = 36;
+
+/// The faults of each kind.
+const FAULTS: usize = 18;
 
 /// The interval at which the witness looks at the disks.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -65,14 +69,9 @@ pub(super) async fn uploads(world: Arc<World>, mut chance: Chance) -> Result<(),
         .collect();
     let world_of = || Arc::clone(&world);
     tasks.extend([
-        tokio::spawn(faults::of_controllers(world_of(), faults::ALL, faults::OF_CONTROLLERS, chance.part())),
-        tokio::spawn(faults::of_controllers(
-            world_of(),
-            faults::OF_LOGS,
-            faults::OF_CONTROLLERS,
-            chance.part(),
-        )),
-        tokio::spawn(faults::of_the_network(world_of(), faults::OF_THE_NETWORK, chance.part())),
+        tokio::spawn(faults::of_controllers(world_of(), faults::ALL, FAULTS, chance.part())),
+        tokio::spawn(faults::of_controllers(world_of(), faults::OF_LOGS, FAULTS, chance.part())),
+        tokio::spawn(faults::of_the_network(world_of(), FAULTS, chance.part())),
         tokio::spawn(time_passes(world_of(), chance.part())),
     ]);
     let looks = tokio::spawn(look(world_of()));
@@ -168,8 +167,8 @@ impl Uploader {
 /// Lets some time pass on all hosts, again and again.
 async fn time_passes(world: Arc<World>, mut chance: Chance) {
     for _ in 0..SKIPS {
-        sleep(chance.millis(500..7_000)).await;
-        world.skip(Duration::from_secs(60 * (10 + chance.below(70) as u64)));
+        sleep(chance.millis(3_000..5_000)).await;
+        world.skip(Duration::from_secs(180 + chance.below(181) as u64));
     }
 }
 
