@@ -71,7 +71,7 @@ pub use root::changes;
 pub use root::changes::{
     Changes, CrossModelCopy, MAX_BYTES, RecordAppend, RecordBody, RecordKind, StatusRecord, VolatileChange,
 };
-pub use root::{Enrolments, LoadError, ModelState, Presence, Root, SharedParts};
+pub use root::{Enrolments, LoadError, ModelState, Presence, Root, RootBuilder, SharedParts};
 pub use secret::read::{find_secret, secret_details, secret_for_admin, secret_for_unit};
 pub use secret::seal::{Sealer, open_content, open_entity, open_journal, seal_input};
 pub use status::shown::{shown_application_status, shown_statuses};

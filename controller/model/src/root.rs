@@ -22,6 +22,7 @@ use models::ModelIndex;
 use users::{SessionIndex, UserIndex};
 
 mod answers;
+mod builder;
 pub mod changes;
 mod enrolments;
 mod former;
@@ -35,6 +36,7 @@ pub(crate) mod state;
 mod users;
 mod writes;
 
+pub use builder::RootBuilder;
 pub use enrolments::Enrolments;
 pub use former::SharedParts;
 pub use state::ModelState;
@@ -97,30 +99,16 @@ pub enum LoadError {
 }
 
 impl Root {
-    /// Builds the state from stored entities, given in any order.
+    /// Builds the state from stored entities, given in any order; see [`RootBuilder`] for those that come in parts.
     pub fn from_entities(
         entities: impl IntoIterator<Item = (EntityKey, Entity)>,
         revision: Revision,
     ) -> Result<Self, LoadError> {
-        let mut root = Self { revision, ..Self::default() };
-        let is_model = |key: &EntityKey| matches!(key, EntityKey::InModel(_, ModelKey::Model));
-        let (models, mut rest): (Vec<_>, Vec<_>) = entities.into_iter().partition(|(key, _)| is_model(key));
-        // After sorting, a relation comes before its members and bags.
-        rest.sort_by(|(left, _), (right, _)| left.cmp(right));
-        for (key, entity) in models.into_iter().chain(rest) {
-            if !entity.stands_under(&key) {
-                return Err(LoadError::Misplaced(Box::new(key)));
-            }
-            if let EntityKey::InModel(uuid, inner) = &key
-                && *inner != ModelKey::Model
-                && !root.models.contains_key(uuid)
-            {
-                return Err(LoadError::Orphan(Box::new(key)));
-            }
-            root.put(&key, Some(&entity));
+        let mut builder = RootBuilder::default();
+        for (key, entity) in entities {
+            builder.add(key, entity)?;
         }
-        root.note_all_crossings();
-        Ok(root)
+        builder.finish(revision)
     }
 
     /// Returns the state after the changes that a command made from this state.

@@ -9,6 +9,7 @@ mod baseline;
 mod database;
 mod families;
 mod key;
+mod load;
 mod log_end;
 mod schema;
 
@@ -25,7 +26,9 @@ use std::{
 use futures_util::{FutureExt as _, future::BoxFuture};
 use parking_lot::Mutex;
 use periapt_host_api::{Revision, StoreId};
-use periapt_store::{Batch, LoadedState, Order, Record, Retention, RetentionPolicy, Store, StoreError};
+use periapt_store::{
+    Batch, LoadedState, Order, Record, Retention, RetentionPolicy, Store, StoreError, StoredState,
+};
 use rocksdb::{ColumnFamily, DB, Direction, IteratorMode, WriteBatch, WriteOptions};
 
 #[cfg(feature = "bare")]
@@ -115,9 +118,7 @@ impl RocksStore {
     ) -> BoxFuture<'static, Result<T, StoreError>> {
         let inner = Arc::clone(&self.inner);
         blocking(move || {
-            if inner.failed.load(Ordering::Acquire) {
-                return Err(StoreError::Failed("an earlier write failed".into()));
-            }
+            inner.check_usable()?;
             act(&inner)
         })
         .boxed()
@@ -129,16 +130,8 @@ impl Store for RocksStore {
         self.inner.id
     }
 
-    fn load(&self) -> BoxFuture<'_, Result<LoadedState, StoreError>> {
-        self.call(|inner| {
-            let revision = schema::head(&inner.db)?;
-            let mut entities = Vec::new();
-            for row in inner.db.iterator_cf(inner.family(ENTITIES)?, IteratorMode::Start) {
-                let (key, value) = row.map_err(damaged)?;
-                entities.push((key.into_vec(), value.into_vec()));
-            }
-            Ok(LoadedState { revision, entities, note: schema::note(&inner.db)? })
-        })
+    fn load(&self) -> BoxFuture<'_, Result<StoredState, StoreError>> {
+        load::load(Arc::clone(&self.inner)).boxed()
     }
 
     fn commit(&self, batch: Batch) -> BoxFuture<'_, Result<Revision, StoreError>> {
@@ -255,6 +248,14 @@ fn size_of_files(directory: &Path) -> std::io::Result<u64> {
 }
 
 impl Inner {
+    /// Refuses all calls after a write whose outcome is unknown.
+    fn check_usable(&self) -> Result<(), StoreError> {
+        match self.failed.load(Ordering::Acquire) {
+            true => Err(StoreError::Failed("an earlier write failed".into())),
+            false => Ok(()),
+        }
+    }
+
     fn family(&self, name: &str) -> Result<&ColumnFamily, StoreError> {
         self.db.cf_handle(name).ok_or_else(|| StoreError::Damaged(format!("column family {name} is missing")))
     }

@@ -19,13 +19,15 @@ mod upgrade;
 
 use periapt_host_api::{Revision, StoreId};
 use periapt_store::StoreError;
-use rocksdb::{DB, IteratorMode, WriteBatch, WriteOptions};
+use rocksdb::{DB, IteratorMode, Snapshot, WriteBatch, WriteOptions};
 use uuid::Uuid;
 
 use crate::families::{ENTITIES, RECORDS};
 
 /// The newest schema that this program knows: one more than the number of [`upgrade::STEPS`].
 const SCHEMA: u32 = upgrade::STEPS.len() as u32 + 1;
+
+const HEAD: &str = "head";
 
 /// Returns the identity of an opened database; writes it into a new one, and upgrades an older one step by step.
 pub(crate) fn prepare(db: &DB, fresh_id: StoreId) -> Result<StoreId, StoreError> {
@@ -84,18 +86,24 @@ pub(crate) fn rename(db: &DB, id: StoreId) -> Result<(), StoreError> {
 
 /// Returns the revision of the last commit.
 pub(crate) fn head(db: &DB) -> Result<Revision, StoreError> {
-    let head = read::<8>(db, "head")?.ok_or_else(|| StoreError::Damaged("it has no head".into()))?;
+    revision(db.get(HEAD))
+}
+
+/// Returns the revision of the last commit before a snapshot, and the newest note of that moment.
+pub(crate) fn head_and_note(snapshot: &Snapshot<'_>) -> Result<(Revision, Option<Vec<u8>>), StoreError> {
+    let note = snapshot.get("note").map_err(|error| StoreError::Damaged(error.to_string()))?;
+    Ok((revision(snapshot.get(HEAD))?, note))
+}
+
+/// Reads the value under `head`.
+fn revision(head: Result<Option<Vec<u8>>, rocksdb::Error>) -> Result<Revision, StoreError> {
+    let head = sized::<8>(HEAD, head)?.ok_or_else(|| StoreError::Damaged("it has no head".into()))?;
     Ok(Revision(u64::from_be_bytes(head)))
 }
 
 /// Adds the new head to a commit.
 pub(crate) fn put_head(writes: &mut WriteBatch, revision: Revision) {
-    writes.put("head", revision.0.to_be_bytes());
-}
-
-/// Returns the newest note of a commit.
-pub(crate) fn note(db: &DB) -> Result<Option<Vec<u8>>, StoreError> {
-    db.get("note").map_err(|error| StoreError::Damaged(error.to_string()))
+    writes.put(HEAD, revision.0.to_be_bytes());
 }
 
 /// Adds a note to a commit, or deletes the earlier one.
@@ -117,8 +125,16 @@ fn write_synced(db: &DB, writes: WriteBatch) -> Result<(), StoreError> {
 }
 
 fn read<const N: usize>(db: &DB, key: &str) -> Result<Option<[u8; N]>, StoreError> {
-    let value = db.get(key).map_err(|error| StoreError::Damaged(error.to_string()))?;
+    sized(key, db.get(key))
+}
+
+/// Checks that the value under a key has a size.
+fn sized<const N: usize>(
+    key: &str,
+    value: Result<Option<Vec<u8>>, rocksdb::Error>,
+) -> Result<Option<[u8; N]>, StoreError> {
     value
+        .map_err(|error| StoreError::Damaged(error.to_string()))?
         .map(|bytes| {
             bytes.as_slice().try_into().map_err(|_| StoreError::Damaged(format!("{key} has a wrong size")))
         })

@@ -18,7 +18,7 @@ use periapt_model::{
 };
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{Batch, LoadedState, MAX_COMMIT_BYTES, MAX_COMMIT_KEYS, NewRecord, Record, key};
+use crate::{Batch, EntityChunk, MAX_COMMIT_BYTES, MAX_COMMIT_KEYS, NewRecord, Record, key};
 
 /// The form that is written, and the newest that can be read.
 pub const FORM: u8 = 1;
@@ -81,12 +81,12 @@ pub fn batch(expected: Revision, commands: impl IntoIterator<Item = Writes>) -> 
     Batch { expected, entities: entities.into_iter().collect(), records, note: None }
 }
 
-/// Decodes all entities of a store.
+/// Decodes the entities of a chunk.
 ///
 /// # Errors
-/// [`CodecError`] names the entity that cannot be decoded.
-pub fn entities(loaded: LoadedState) -> Result<Vec<(EntityKey, Entity)>, CodecError> {
-    loaded.entities.into_iter().map(|(raw, value)| entity(&raw, &value)).collect()
+/// [`CodecError`] names the first entity that cannot be decoded.
+pub fn entities(chunk: EntityChunk) -> Result<Vec<(EntityKey, Entity)>, CodecError> {
+    chunk.into_entities().into_iter().map(|(raw, value)| entity(&raw, &value)).collect()
 }
 
 /// Decodes the entities that a batch puts (`Some`) and deletes (`None`).

@@ -1,13 +1,14 @@
 //! The durable store of models.
 //!
-//! A [`Store`] holds *entities* (key to value, all loaded at start) and *records* (append-only rows, read by range).
-//! It handles bytes; [`codec`] gives them a meaning, with versions and a fixture of every released form.
+//! A [`Store`] holds *entities* (key to value, all read at start, in chunks) and *records* (append-only rows, read by
+//! range). It handles bytes; [`codec`] gives them a meaning, with versions and a fixture of every released form.
 //! [`MemoryStore`] is here, RocksDB in a crate of its own; every implementation passes one suite (the feature
 //! `suite`).
 
 pub mod codec;
 pub mod key;
 mod memory;
+mod stored;
 #[cfg(feature = "suite")]
 pub mod suite;
 
@@ -17,6 +18,7 @@ use futures_util::future::{BoxFuture, FutureExt as _};
 use periapt_host_api::{Revision, StoreId, Timestamp};
 
 pub use memory::MemoryStore;
+pub use stored::{EntityChunk, MAX_CHUNK_BYTES, MAX_CHUNK_ENTITIES, StoredEntity, StoredState};
 
 /// The most bytes of keys and values that one command may write. An etcd transaction takes little more.
 pub const MAX_COMMIT_BYTES: usize = 1 << 20;
@@ -135,24 +137,28 @@ pub enum Retention {
 /// A function that decides on each record of one sequence, once each, the newest first.
 pub type RetentionPolicy = Box<dyn FnMut(&Record) -> Retention + Send>;
 
-/// The content of a store at `revision`, records aside.
+/// The content of a store at `revision`, records aside, as one value: see [`StoredState`] for reading it in chunks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LoadedState {
     /// The head.
     pub revision: Revision,
     /// All entities, sorted by key.
-    pub entities: Vec<(Vec<u8>, Vec<u8>)>,
+    pub entities: Vec<StoredEntity>,
     /// The newest [`Batch::note`].
     pub note: Option<Vec<u8>>,
 }
 
-/// A durable store of models. Calls do not block the caller's thread.
+/// A durable store of models that one controller keeps locally. Of several controllers each has its own, and their log
+/// feeds all of them. Calls do not block the caller's thread.
 pub trait Store: Send + Sync + 'static {
     /// Returns the store's identity. Revisions of different stores cannot be compared.
     fn id(&self) -> StoreId;
 
-    /// Reads all entities.
-    fn load(&self) -> BoxFuture<'_, Result<LoadedState, StoreError>>;
+    /// Begins to read all entities. The head, the note and all chunks are of one moment, not before the call.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`], and [`StoreError::Failed`] after a failed write. The chunks may end with one, too.
+    fn load(&self) -> BoxFuture<'_, Result<StoredState, StoreError>>;
 
     /// Writes a batch durably and returns its revision, which is higher than all earlier ones.
     ///

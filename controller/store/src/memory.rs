@@ -1,16 +1,18 @@
 //! A store without durability, for tests and simulation.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ops::Bound, sync::Arc};
 
 use futures_util::{
-    FutureExt as _,
+    FutureExt as _, StreamExt as _,
     future::{BoxFuture, ready},
+    stream,
 };
 use parking_lot::Mutex;
 use periapt_host_api::{Revision, StoreId, Timestamp};
 
 use crate::{
-    Batch, LoadedState, Order, Record, RecordPosition, Retention, RetentionPolicy, Store, StoreError,
+    Batch, EntityChunk, LoadedState, Order, Record, RecordPosition, Retention, RetentionPolicy, Store,
+    StoreError, StoredState,
 };
 
 /// An in-memory [`Store`].
@@ -24,7 +26,8 @@ pub struct MemoryStore {
 struct State {
     revision: Revision,
     note: Option<Vec<u8>>,
-    entities: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// Shared with the readers of a state. A write copies it while there are any.
+    entities: Arc<BTreeMap<Vec<u8>, Vec<u8>>>,
     records: BTreeMap<RecordKey, RecordValue>,
 }
 
@@ -61,13 +64,22 @@ impl Store for MemoryStore {
         self.id
     }
 
-    fn load(&self) -> BoxFuture<'_, Result<LoadedState, StoreError>> {
-        let loaded = self.with(|state| LoadedState {
-            revision: state.revision,
-            entities: state.entities.iter().map(|(key, value)| (key.clone(), value.clone())).collect(),
-            note: state.note.clone(),
+    fn load(&self) -> BoxFuture<'_, Result<StoredState, StoreError>> {
+        let stored = self.with(|state| {
+            let (entities, mut last) = (Arc::clone(&state.entities), None::<Vec<u8>>);
+            let chunks = std::iter::from_fn(move || {
+                let chunk = chunk_after(&entities, last.as_deref());
+                let (key, _) = chunk.entities().last()?;
+                last = Some(key.clone());
+                Some(Ok(chunk))
+            });
+            StoredState {
+                revision: state.revision,
+                note: state.note.clone(),
+                chunks: stream::iter(chunks).boxed(),
+            }
         });
-        ready(Ok(loaded)).boxed()
+        ready(Ok(stored)).boxed()
     }
 
     fn commit(&self, batch: Batch) -> BoxFuture<'_, Result<Revision, StoreError>> {
@@ -80,10 +92,11 @@ impl Store for MemoryStore {
             if batch.note.is_some() {
                 state.note = batch.note;
             }
+            let entities = Arc::make_mut(&mut state.entities);
             for (key, value) in batch.entities {
                 match value {
-                    Some(value) => state.entities.insert(key, value),
-                    None => state.entities.remove(&key),
+                    Some(value) => entities.insert(key, value),
+                    None => entities.remove(&key),
                 };
             }
             for (index, record) in (0..).zip(batch.records) {
@@ -109,7 +122,7 @@ impl Store for MemoryStore {
     ) -> BoxFuture<'_, Result<(), StoreError>> {
         self.with(|state| {
             (state.revision, state.note) = (revision, note);
-            state.entities = entities.into_iter().collect();
+            state.entities = Arc::new(entities.into_iter().collect());
         });
         ready(Ok(())).boxed()
     }
@@ -197,4 +210,17 @@ impl Store for MemoryStore {
         });
         ready(Ok(size as u64)).boxed()
     }
+}
+
+/// Returns the entities after a key, or the first ones, as many as fit into a chunk.
+fn chunk_after(entities: &BTreeMap<Vec<u8>, Vec<u8>>, last: Option<&[u8]>) -> EntityChunk {
+    let mut chunk = EntityChunk::default();
+    let after = last.map_or(Bound::Unbounded, Bound::Excluded);
+    for (key, value) in entities.range::<[u8], _>((after, Bound::Unbounded)) {
+        if !chunk.has_room(key, value) {
+            break;
+        }
+        chunk.push(key.clone(), value.clone());
+    }
+    chunk
 }

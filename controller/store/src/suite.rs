@@ -1,5 +1,7 @@
 //! The conformance suite of [`Store`], which the tests of each implementation run.
 
+mod reading;
+
 use std::{path::Path, sync::mpsc};
 
 use futures_util::future::BoxFuture;
@@ -43,7 +45,7 @@ pub async fn run_checkpoint<S: Store>(
 
     let copy = open(directory).await;
     assert_eq!(copy.id(), store.id(), "a copy has the store's identity");
-    let loaded = copy.load().await.expect("a copy can be read");
+    let loaded = whole(&copy).await;
     assert_eq!((loaded.revision, loaded.note), (first, Some(b"before".to_vec())));
     let keys: Vec<_> = loaded.entities.iter().map(|(key, _)| key.as_slice()).collect();
     assert!(keys.contains(&b"before".as_slice()), "a copy has what was committed before it");
@@ -60,7 +62,7 @@ pub async fn run_checkpoint<S: Store>(
 pub async fn run(mut tested: impl TestedStore) {
     let store = tested.open().await;
     let id = store.id();
-    let empty = store.load().await.expect("an empty store can be read");
+    let empty = whole(&store).await;
     assert!(empty.entities.is_empty(), "a fresh store holds nothing");
 
     let put = |key: &str, value: &str| (key.as_bytes().to_vec(), Some(value.as_bytes().to_vec()));
@@ -115,7 +117,7 @@ pub async fn run(mut tested: impl TestedStore) {
         store
     };
     assert_eq!(store.id(), id, "a store keeps its identity");
-    let loaded = store.load().await.expect("a store can be read again");
+    let loaded = whole(&store).await;
     assert_eq!(loaded.revision, second);
     let entities: Vec<_> = [("\u{0}", ""), ("a", "2"), ("\u{ff}", "high")]
         .map(|(key, value)| (key.as_bytes().to_vec(), value.as_bytes().to_vec()))
@@ -172,7 +174,7 @@ pub async fn run(mut tested: impl TestedStore) {
     assert_eq!(bodies(oldest, 99).await, [""; 0]);
     assert_eq!(store.records(b"log2", oldest, 99).await.expect("reading nothing").len(), 0);
     assert_eq!(names(None, 99).await, [""; 0]);
-    assert_eq!(store.load().await.expect("entities stay").entities.len(), 3);
+    assert_eq!(whole(&store).await.entities.len(), 3, "entities stay");
 
     let third = store
         .commit(Batch { expected: second, ..Batch::default() })
@@ -196,7 +198,7 @@ pub async fn run(mut tested: impl TestedStore) {
     let fourth = store.apply(applied.clone()).await.expect("a batch is applied");
     assert!(fourth > raced, "revisions rise");
     assert!(matches!(store.apply(applied).await, Err(StoreError::HeadMoved { .. })), "but not twice");
-    let loaded = store.load().await.expect("what was applied can be read");
+    let loaded = whole(&store).await;
     assert_eq!((loaded.revision, loaded.note), (fourth, Some(b"second".to_vec())));
     assert!(loaded.entities.contains(&(b"a".to_vec(), b"applied".to_vec())));
     assert_eq!(store.records(b"race", oldest, 99).await.expect("records can be read").len(), 2);
@@ -217,7 +219,7 @@ pub async fn run(mut tested: impl TestedStore) {
     } else {
         store
     };
-    assert_eq!(store.load().await.expect("a store can be read again"), replaced, "nothing else is left");
+    assert_eq!(whole(&store).await, replaced, "nothing else is left");
     for sequence in [&b"race"[..], b"other"] {
         assert_eq!(store.records(sequence, oldest, 99).await.expect("records can be read"), further);
     }
@@ -226,5 +228,13 @@ pub async fn run(mut tested: impl TestedStore) {
     assert_eq!(store.commit(next).await.expect("a commit follows"), Revision(replaced.revision.0 + 1));
     let none = LoadedState { revision: Revision(7), ..LoadedState::default() };
     store.replace(none.clone()).await.expect("the state is replaced by nothing");
-    assert_eq!(store.load().await.expect("a store can be read"), none);
+    assert_eq!(whole(&store).await, none);
+    reading::run(&store).await;
+}
+
+/// Reads all that a store has.
+#[expect(clippy::expect_used, reason = "a test suite says what failed by panicking")]
+async fn whole(store: &impl Store) -> LoadedState {
+    let stored = store.load().await.expect("a store can be read");
+    stored.whole().await.expect("a store can be read to its end")
 }

@@ -6,7 +6,7 @@ use futures_util::{FutureExt as _, future::BoxFuture};
 use parking_lot::Mutex;
 use periapt_controller::OpenStore;
 use periapt_host_api::{Revision, StoreId};
-use periapt_store::{Batch, LoadedState, Order, Record, RetentionPolicy, Store, StoreError};
+use periapt_store::{Batch, LoadedState, Order, Record, RetentionPolicy, Store, StoreError, StoredState};
 use periapt_store_rocksdb::RocksStore;
 
 /// The batches committed since [`Batches::record`]; none are kept before the first call.
@@ -57,7 +57,7 @@ impl Store for RecordedStore {
         self.store.id()
     }
 
-    fn load(&self) -> BoxFuture<'_, Result<LoadedState, StoreError>> {
+    fn load(&self) -> BoxFuture<'_, Result<StoredState, StoreError>> {
         self.store.load()
     }
 

@@ -84,7 +84,7 @@ impl Running {
 
     async fn state(&self) -> anyhow::Result<LoadedState> {
         let open = self.store.open.lock().as_ref().and_then(Weak::upgrade);
-        Ok(open.context("the store is open")?.load().await?)
+        Ok(open.context("the store is open")?.load().await?.whole().await?)
     }
 }
 

@@ -7,7 +7,9 @@ use periapt_host_api::{
     status::Life,
 };
 use periapt_model::{
-    WorkSchedule, WorkerCommand, due_work, entity::CrossModelSide, ingress_rules, offers_of_model,
+    Entity, LoadError, Root, RootBuilder, WorkSchedule, WorkerCommand, due_work,
+    entity::{CrossModelSide, EntityKey, ModelKey},
+    ingress_rules, offers_of_model,
 };
 
 use crate::world::{APP, World};
@@ -369,4 +371,41 @@ fn large_bags_of_another_model_are_copied_one_by_one() {
     for (unit, length) in [("db/0", 250_000), ("db/1", 140_000), ("db/2", 140_000)] {
         assert_eq!(two.world.bag(here, unit).unwrap().settings["k"].len(), length, "{unit}");
     }
+}
+
+#[test]
+fn a_state_is_the_same_in_whatever_order_its_entities_come() {
+    let (two, ..) = Two::related(2);
+    let mut stored: Vec<(EntityKey, Entity)> = two.world.stored.clone().into_iter().collect();
+    let revision = two.world.root.revision();
+    let built = |stored: &[(EntityKey, Entity)]| {
+        let mut builder = RootBuilder::default();
+        for (key, entity) in stored {
+            builder.add(key.clone(), entity.clone()).unwrap();
+        }
+        format!("{:?}", builder.finish(revision).unwrap())
+    };
+    let state = built(&stored);
+    assert!(state.contains("CrossModel"), "the two models have a relation in common");
+    for _ in 0..stored.len() {
+        stored.rotate_left(1);
+        assert!(built(&stored) == state, "from {:?} on", stored[0].0);
+    }
+    stored.reverse();
+    assert!(built(&stored) == state);
+}
+
+#[test]
+fn entities_that_make_no_state_are_refused_by_their_keys() {
+    let (two, ..) = Two::related(1);
+    let (model, revision) = (EntityKey::InModel(two.there, ModelKey::Model), two.world.root.revision());
+    let mut orphans = two.world.stored.clone();
+    let (key, own) = orphans.remove_entry(&model).unwrap();
+    let refused = Root::from_entities(orphans, revision).unwrap_err();
+    let LoadError::Orphan(orphan) = &refused else { panic!("{refused}") };
+    assert!(matches!(&**orphan, EntityKey::InModel(uuid, _) if *uuid == two.there), "{refused}");
+    let elsewhere = EntityKey::InModel(two.world.model, ModelKey::Model);
+    let refused = Root::from_entities([(elsewhere.clone(), own.clone())], revision).unwrap_err();
+    assert_eq!(refused, LoadError::Misplaced(Box::new(elsewhere)));
+    Root::from_entities([(key, own)], revision).unwrap();
 }

@@ -226,6 +226,7 @@ fn lives(state: &ModelState) {
 /// Checks that the stored entities are complete: indexes and derived data come out the same.
 fn stored_entities_make_the_same_state(world: &World) {
     let stored = world.stored.iter().map(|(key, entity)| (key.clone(), entity.clone()));
+    indexes(&Root::from_entities(stored.clone().rev(), world.root.revision()).unwrap());
     let loaded = Root::from_entities(stored, world.root.revision()).unwrap();
     assert_eq!(loaded.models().count(), world.root.models().count());
     indexes(&loaded);

@@ -2,10 +2,11 @@
 
 use std::{fs::File, path::Path};
 
+use futures_util::TryStreamExt as _;
 use periapt_host_api::{Level, Revision, StoreId, Timestamp};
 use periapt_log::LogHead;
-use periapt_model::Entity;
-use periapt_store::{Batch, Store as _, StoreError, codec};
+use periapt_model::{Entity, changes::Changes};
+use periapt_store::{Batch, Store as _, StoreError, StoredState, codec};
 use periapt_store_rocksdb::RocksStore;
 
 use super::{
@@ -43,19 +44,22 @@ pub(super) async fn adopt(
     synced.map_err(unwritable(directory))?;
     let id = StoreId(uuid::Builder::from_random_bytes(SystemRandomSource.seed()).into_uuid());
     let store = RocksStore::adopt(directory, id).await?;
-    let loaded = store.load().await?;
-    let head = loaded.revision;
+    let StoredState { revision: head, note: _, mut chunks } = store.load().await?;
     let damaged = |error: codec::CodecError| StoreError::Damaged(error.to_string());
-    let kept = codec::entities(loaded).map_err(damaged)?;
-    let mut level = Level::FIRST;
-    for (_, entity) in &kept {
-        check(entity)?;
-        if let Entity::Controller(controller) = entity {
-            level = controller.level;
-        }
-    }
     let now = Timestamp::now();
-    let writes = codec::Writes::of(&raised(&kept, amount(copied_at, now))).map_err(damaged)?;
+    let amount = amount(copied_at, now);
+    let (mut level, mut changes) = (Level::FIRST, Changes::default());
+    while let Some(chunk) = chunks.try_next().await? {
+        let kept = codec::entities(chunk).map_err(damaged)?;
+        for (_, entity) in &kept {
+            check(entity)?;
+            if let Entity::Controller(controller) = entity {
+                level = controller.level;
+            }
+        }
+        changes.puts.extend(raised(&kept, amount).puts);
+    }
+    let writes = codec::Writes::of(&changes).map_err(damaged)?;
     let note = match log {
         RestoredLog::None => None,
         RestoredLog::New => {

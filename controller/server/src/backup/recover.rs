@@ -6,7 +6,7 @@ use futures_util::TryStreamExt as _;
 use periapt_blobs::{Blobs, SharedStore};
 use periapt_host_api::{Digest, Revision, StoreId, Timestamp};
 use periapt_model::Entity;
-use periapt_store::{Store as _, StoreError, codec};
+use periapt_store::{Store as _, StoreError, StoredState, codec};
 use periapt_store_rocksdb::RocksStore;
 
 use super::{
@@ -45,16 +45,17 @@ impl StoppedController {
                 StoreError::InUse(_) => BackupError::Running(directory.to_owned()),
                 error => error.into(),
             })?;
-        let loaded = store.load().await?;
-        let revision = loaded.revision;
-        let kept = codec::entities(loaded).map_err(|error| StoreError::Damaged(error.to_string()))?;
+        let StoredState { revision, note: _, mut chunks } = store.load().await?;
         let (mut created_at, mut registered) = (Timestamp::UNIX_EPOCH, Vec::new());
-        for (_, entity) in &kept {
-            match entity {
-                Entity::Controller(controller) => created_at = controller.created_at,
-                Entity::Charm(charm) => registered.push((BlobKind::Charm, charm.digest)),
-                Entity::ResourceContent(content) => registered.push((BlobKind::Resource, content.digest)),
-                _ => {}
+        while let Some(chunk) = chunks.try_next().await? {
+            let kept = codec::entities(chunk).map_err(|error| StoreError::Damaged(error.to_string()))?;
+            for (_, entity) in kept {
+                match entity {
+                    Entity::Controller(controller) => created_at = controller.created_at,
+                    Entity::Charm(charm) => registered.push((BlobKind::Charm, charm.digest)),
+                    Entity::ResourceContent(content) => registered.push((BlobKind::Resource, content.digest)),
+                    _ => {}
+                }
             }
         }
         Ok(Self { directory: directory.to_owned(), store, keys, revision, created_at, registered })

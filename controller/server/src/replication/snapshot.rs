@@ -6,20 +6,18 @@ use std::{
 };
 
 use bytes::Bytes;
-use futures_util::{Stream, StreamExt as _, stream};
+use futures_util::{Stream, StreamExt as _, TryStreamExt as _, stream};
 use periapt_client::{Client, ClientError};
 use periapt_host_api::{Refusal, Revision, StoreId};
 use periapt_log::{EntryError, LogHead, SnapshotError, SnapshotPart, SnapshotReader};
-use periapt_store::{LoadedState, Order, Store, StoreError};
+use periapt_store::{LoadedState, Order, Store, StoreError, StoredState};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use crate::received::stream_of;
 
-/// The most snapshots that are made at a time: each holds all entities in memory.
+/// The most snapshots that are made at a time: for each the store keeps what is replaced until its reader has taken all
+/// entities, however slow it is.
 const AT_ONCE: usize = 2;
-
-/// The bytes of entities in one part.
-const PART_BYTES: usize = 1 << 20;
 
 /// The most records in one part.
 const PART_RECORDS: usize = 32;
@@ -85,22 +83,16 @@ async fn write(
 ) -> Result<(), SnapshotFailure> {
     // A reader that is gone ends the writing at its next piece.
     let gone = |_| SnapshotFailure::Torn;
-    let LoadedState { revision: _, entities, note } = store.load().await?;
+    let StoredState { revision: _, note, mut chunks } = store.load().await?;
     let head = LogHead::decode(&note.ok_or(SnapshotFailure::WithoutLog)?)?;
     pieces.send(Ok(SnapshotPart::beginning())).await.map_err(gone)?;
     pieces.send(Ok(SnapshotPart::Head(head).encode()?)).await.map_err(gone)?;
-    let (mut part, mut bytes, mut count) = (Vec::new(), 0, 0);
-    for (key, value) in entities {
-        bytes += key.len() + value.len();
-        count += 1;
-        part.push((key, value));
-        if bytes >= PART_BYTES {
-            let whole = SnapshotPart::Entities(std::mem::take(&mut part)).encode()?;
-            pieces.send(Ok(whole)).await.map_err(gone)?;
-            bytes = 0;
-        }
+    let mut count = 0;
+    while let Some(chunk) = chunks.try_next().await? {
+        let entities = chunk.into_entities();
+        count += entities.len() as u64;
+        pieces.send(Ok(SnapshotPart::Entities(entities).encode()?)).await.map_err(gone)?;
     }
-    pieces.send(Ok(SnapshotPart::Entities(part).encode()?)).await.map_err(gone)?;
     let mut records_count = 0;
     let mut last: Option<Vec<u8>> = None;
     loop {
@@ -223,10 +215,11 @@ mod tests {
     async fn read_at(position: u64, pieces: Vec<Bytes>) -> Result<(LogHead, LoadedState), SnapshotFailure> {
         let store = MemoryStore::new(LOG);
         store.commit(Batch::default()).await.unwrap();
-        let before = store.load().await.unwrap();
+        let before = store.load().await.unwrap().whole().await.unwrap();
         let pieces = stream::iter(pieces.into_iter().map(Ok));
         let read = read(pin!(pieces), &store, &head(LOG, position)).await;
-        assert_eq!(store.load().await.unwrap(), before, "the caller replaces the state, once it is whole");
+        let after = store.load().await.unwrap().whole().await.unwrap();
+        assert_eq!(after, before, "the caller replaces the state, once it is whole");
         read
     }
 

@@ -3,9 +3,10 @@
 
 use std::{sync::Arc, time::Duration};
 
+use futures_util::TryStreamExt as _;
 use periapt_host_api::{ErrorCode, Refusal, StoreId};
-use periapt_model::Root;
-use periapt_store::{Store, StoreError, codec};
+use periapt_model::RootBuilder;
+use periapt_store::{Store, StoreError, StoredState, codec};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -97,16 +98,20 @@ pub(crate) async fn load(
     read(opener.open(fresh).await?, clock).await
 }
 
-/// Reads the state of an open store.
+/// Reads the state of an open store. The state is built while chunks come, so no more than some of them are in memory in
+/// stored form.
 pub(crate) async fn read(
     store: Arc<dyn Store>,
     clock: &dyn crate::clock::Clock,
 ) -> Result<LoadedStore, StoreError> {
-    let mut loaded = store.load().await?;
-    let (revision, note) = (loaded.revision, loaded.note.take());
-    let damaged = |error: &dyn std::error::Error| StoreError::Damaged(error.to_string());
-    let entities = codec::entities(loaded).map_err(|error| damaged(&error))?;
-    let root = Root::from_entities(entities, revision).map_err(|error| damaged(&error))?;
+    let StoredState { revision, note, mut chunks } = store.load().await?;
+    let mut builder = RootBuilder::default();
+    while let Some(chunk) = chunks.try_next().await? {
+        for (key, entity) in codec::entities(chunk).map_err(damaged)? {
+            builder.add(key, entity).map_err(damaged)?;
+        }
+    }
+    let root = builder.finish(revision).map_err(damaged)?;
     let root = root.restart(clock.now(), clock.monotonic_ms());
     let published = Published {
         root,
@@ -116,4 +121,71 @@ pub(crate) async fn read(
         since: Instant::now(),
     };
     Ok(LoadedStore { store, published, note })
+}
+
+/// Returns the error of a store whose entities make no state.
+fn damaged(error: impl std::error::Error) -> StoreError {
+    StoreError::Damaged(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use periapt_host_api::{Digest, Revision, Timestamp};
+    use periapt_model::{
+        changes::Changes,
+        entity::{Entity, EntityKey, ResourceContent, Uploaders},
+    };
+    use periapt_store::{Batch, MAX_CHUNK_ENTITIES, MemoryStore};
+
+    use super::*;
+    use crate::clock::SystemClock;
+
+    /// The number of entities in the store: some chunks.
+    const COUNT: usize = 3 * MAX_CHUNK_ENTITIES;
+
+    async fn filled() -> MemoryStore {
+        let content = |number: usize| {
+            let content = ResourceContent {
+                digest: Digest::of(number.to_string().as_bytes()),
+                size: 1,
+                uploaded_at: Timestamp::UNIX_EPOCH,
+                uploaders: Uploaders::default(),
+                image: None,
+            };
+            (EntityKey::ResourceContent(content.digest), Some(Entity::from(content)))
+        };
+        let changes = Changes { puts: (0..COUNT).map(content).collect(), ..Changes::default() };
+        let store = MemoryStore::new(StoreId(uuid::Uuid::from_u128(7)));
+        let writes = codec::Writes::of(&changes).unwrap();
+        store.commit(codec::batch(Revision(0), [writes])).await.unwrap();
+        store
+    }
+
+    #[tokio::test]
+    async fn all_chunks_make_one_state() {
+        let loaded = read(Arc::new(filled().await), &SystemClock::default()).await.unwrap();
+        assert_eq!(loaded.published.root.revision(), Revision(1));
+        assert_eq!(loaded.published.root.resource_contents().count(), COUNT);
+    }
+
+    #[tokio::test]
+    async fn a_damaged_value_in_a_later_chunk_is_named_by_its_key() {
+        let store = filled().await;
+        let entities = store.load().await.unwrap().whole().await.unwrap().entities;
+        let (key, _) = entities.into_iter().nth(2 * MAX_CHUNK_ENTITIES + 7).unwrap();
+        let name = String::from_utf8(key.clone()).unwrap();
+        for (value, problem) in [
+            (&b"\x01no JSON"[..], "cannot be read: expected"),
+            (&b"\x02"[..], "is stored in form 2, this program knows up to 1"),
+            (&b""[..], "does not belong where it stands"),
+        ] {
+            let expected = store.load().await.unwrap().revision;
+            let entities = vec![(key.clone(), Some(value.to_vec()))];
+            store.commit(Batch { expected, entities, ..Batch::default() }).await.unwrap();
+            let error =
+                read(Arc::new(store.copy()), &SystemClock::default()).await.err().unwrap().to_string();
+            let expected = format!("the store is damaged: {name} {problem}");
+            assert!(error.starts_with(&expected), "{error}\nshould begin with {expected}");
+        }
+    }
 }

@@ -133,7 +133,7 @@ impl Set {
         let mut states = Vec::new();
         for member in members {
             loop {
-                let state = member.memory.load().await.unwrap();
+                let state = member.memory.load().await.unwrap().whole().await.unwrap();
                 if Some(state.revision) == self.log.entries().last().map(|entry| entry.position) {
                     states.push(state);
                     break;

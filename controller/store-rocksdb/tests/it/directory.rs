@@ -22,7 +22,7 @@ pub(crate) struct Content {
 }
 
 pub(crate) async fn content(store: &RocksStore) -> Result<Content, StoreError> {
-    let loaded = store.load().await?;
+    let loaded = store.load().await?.whole().await?;
     let mut records = Vec::new();
     for name in store.sequences(None, 999).await? {
         let of_it = store.records(&name, Order::OldestFirst { after: None }, 999).await?;

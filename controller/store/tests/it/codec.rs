@@ -6,7 +6,7 @@ use periapt_model::{
     entity::{Entity, EntityKey},
 };
 use periapt_store::{
-    LoadedState, MAX_COMMIT_BYTES, MAX_COMMIT_KEYS, Record, RecordPosition,
+    EntityChunk, MAX_COMMIT_BYTES, MAX_COMMIT_KEYS, Record, RecordPosition,
     codec::{self, CodecError, TooLarge, Writes},
     key,
 };
@@ -15,8 +15,9 @@ use proptest::prelude::*;
 use crate::samples::{self, Content, Sample};
 
 fn load(key: &[u8], value: &[u8]) -> Result<Vec<(EntityKey, Entity)>, CodecError> {
-    let entities = vec![(key.to_vec(), value.to_vec())];
-    codec::entities(LoadedState { revision: Revision(1), entities, note: None })
+    let mut chunk = EntityChunk::default();
+    chunk.push(key.to_vec(), value.to_vec());
+    codec::entities(chunk)
 }
 
 fn body(bytes: &[u8]) -> Result<RecordBody, CodecError> {

@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, fs, path::PathBuf, sync::Once};
 
 use periapt_host_api::{Revision, Timestamp};
 use periapt_model::RecordAppend;
-use periapt_store::{LoadedState, Record, RecordPosition, codec, key};
+use periapt_store::{EntityChunk, Record, RecordPosition, codec, key};
 use serde::{Deserialize, Serialize};
 
 use crate::samples::{self, Content, Sample};
@@ -159,9 +159,9 @@ fn read(form: u8, stored: &Stored, expected: &Content) -> Result<Content, codec:
     serde_json::to_writer(&mut bytes, &stored.value).unwrap();
     match expected {
         Content::Entity(..) => {
-            let entities = vec![(stored.key.clone().into_bytes(), bytes)];
-            let mut read = codec::entities(LoadedState { revision: Revision(1), entities, note: None })?;
-            let (key, entity) = read.pop().unwrap();
+            let mut chunk = EntityChunk::default();
+            chunk.push(stored.key.clone().into_bytes(), bytes);
+            let (key, entity) = codec::entities(chunk)?.pop().unwrap();
             Ok(Content::Entity(key, entity))
         }
         Content::Record(append) => {

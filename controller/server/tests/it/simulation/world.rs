@@ -271,7 +271,7 @@ impl World {
             if end > Revision(0) && at.iter().all(|revision| *revision == end) {
                 let mut states = Vec::new();
                 for host in &self.hosts {
-                    states.push(host.disk().load().await.unwrap());
+                    states.push(host.disk().load().await.unwrap().whole().await.unwrap());
                 }
                 return Ok(states);
             }

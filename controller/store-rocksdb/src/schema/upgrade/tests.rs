@@ -44,7 +44,7 @@ fn opened(directory: &TempDir) -> Result<RocksStore, StoreError> {
 
 async fn check_upgraded(store: &RocksStore, names: &[String]) {
     assert_eq!(store.id().0.as_bytes(), &ID, "a store keeps its identity");
-    let loaded = store.load().await.unwrap();
+    let loaded = store.load().await.unwrap().whole().await.unwrap();
     assert_eq!(loaded.revision, Revision(5));
     assert_eq!(loaded.entities, [(b"key".to_vec(), b"value".to_vec())]);
     let listed = store.sequences(None, 99).await.unwrap();
