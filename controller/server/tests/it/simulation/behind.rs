@@ -198,6 +198,7 @@ fn a_watch_with_a_position_that_a_controller_has_not_applied_waits_for_it() {
         stand_still(false);
         let shown = waiting.await.unwrap().unwrap().unwrap();
         assert!(shown.to >= newest.to, "{} {}", shown.to, newest.to);
+        assert_eq!(shown.from, Some(newest.to), "it goes on with the difference, and gets no whole view");
         world.stop().await;
     });
 }
