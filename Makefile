@@ -60,7 +60,7 @@ bench: setup ## Measure hooks, host calls and commits beside their baselines (`m
 	tools/bench $(filter $(benchmarks),$(MAKECMDGOALS))
 
 .PHONY: bench-ha
-bench-ha: setup ## Measure three controllers beside one, and failovers under load
+bench-ha: setup ## Measure three controllers beside one, failovers under load, and joins
 	tools/bench ha
 
 .PHONY: model-check

@@ -5,7 +5,10 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use periapt_tests::signal;
 
-use crate::{commits::sent, site::Site};
+use crate::{
+    commits::sent,
+    site::{Site, gone},
+};
 
 /// The end of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,8 +40,6 @@ pub(crate) async fn measured(site: &Site, ending: Ending) -> anyhow::Result<Ende
     signal(process, if ending == Ending::Kill { "KILL" } else { "TERM" })?;
     sent(&client, &model, 1).await?;
     let gap = began.elapsed();
-    while std::path::Path::new(&format!("/proc/{process}")).exists() {
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    gone(process).await?;
     Ok(Ended { host, gap })
 }

@@ -1,5 +1,6 @@
 //! A benchmark of several controllers: commits beside one controller with its own store and beside a bare loop of etcd,
-//! how far followers lag, what watchers cost, and how long clients wait when the leading controller is killed or stopped.
+//! how far followers lag, what watchers cost, how long clients wait when the leading controller is killed or stopped, and
+//! how long a controller with an empty disk takes to join.
 //!
 //! Run by `tools/bench ha`; docs/performance.md explains the rows. `PERIAPT_BENCH_SIZES` is a list of sizes in units.
 //! `PERIAPT_BENCH_ROUNDS` is the number of failovers and of handovers for each size. `PERIAPT_BENCH_LAG_SECONDS` is the
@@ -19,6 +20,7 @@ use std::{env, path::Path, time::Duration};
 use anyhow::Context as _;
 use periapt_tests::MemoryUse;
 
+use bare::Entries;
 use commits::{Commits, Lag, stale};
 use failover::Ending;
 use site::Site;
@@ -48,8 +50,17 @@ async fn main() -> anyhow::Result<()> {
         "| units | failover s: p50 | p99 | handover s: p50 | p99 | start of a follower s | MiB: leader | follower | KiB a unit: leader | follower |"
     );
     println!("| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
-    for size in sizes {
-        of_size(parent, size, rounds).await?;
+    let mut measured = Vec::new();
+    for units in sizes {
+        measured.push((units, of_size(parent, units, rounds).await?));
+    }
+    println!();
+    println!(
+        "| units | cold start s: by the log | by a snapshot | MiB: stored state | leader | follower | MB of batches: content | in the log | ratio |"
+    );
+    println!("| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
+    for (units, figures) in measured {
+        figures.print(units);
     }
     Ok(())
 }
@@ -73,14 +84,14 @@ async fn commits_and_lag(parent: &Path, lasting: Duration) -> anyhow::Result<()>
     let from = site.revision(leader).await?;
     let at_leader = Commits::measured(&site, &[leader]).await?;
     let through = site.revision(leader).await?;
-    let entries = bare::sizes(&site, from, through).await?;
+    let entries = Entries::of(&site, from, through).await?;
     let everywhere = Commits::measured(&site, &[0, 1, 2]).await?;
-    let bare = site.etcd()?.puts_a_second(bare::noise(&entries), BARE).await?;
+    let bare = site.etcd()?.puts_a_second(bare::noise(&entries.sizes), BARE).await?;
 
     println!(
-        "| 64 clients | commits/s | beside one controller | entries/s | KB an entry | beside a bare loop |"
+        "| 64 clients | commits/s | beside one controller | entries/s | KB an entry: content | in the log | beside a bare loop |"
     );
-    println!("| --- | ---: | ---: | ---: | ---: | ---: |");
+    println!("| --- | ---: | ---: | ---: | ---: | ---: | ---: |");
     let row = |name: &str, commits: &Commits, entry: String, beside: String| {
         let ratio = commits.rate / alone.rate;
         println!(
@@ -88,12 +99,14 @@ async fn commits_and_lag(parent: &Path, lasting: Duration) -> anyhow::Result<()>
             commits.rate, commits.batches
         );
     };
-    row("one controller, RocksDB", &alone, String::new(), String::new());
-    let mean = entries.iter().sum::<usize>() as f64 / entries.len().max(1) as f64;
+    let unknown = || " | ".to_owned();
+    row("one controller, RocksDB", &alone, unknown(), String::new());
+    let mean = |bytes: usize| bytes as f64 / entries.sizes.len().max(1) as f64 / 1e3;
+    let (content, stored) = (mean(entries.content), mean(entries.stored()));
     let beside = format!("{:.2}", at_leader.batches / bare);
-    row("three, at the leader", &at_leader, format!("{:.1}", mean / 1e3), beside);
-    row("three, at each", &everywhere, String::new(), String::new());
-    println!("| a bare loop of etcd | | | {bare:.0} | {:.1} | 1.00 |", mean / 1e3);
+    row("three, at the leader", &at_leader, format!("{content:.1} | {stored:.1}"), beside);
+    row("three, at each", &everywhere, unknown(), String::new());
+    println!("| a bare loop of etcd | | | {bare:.0} | | {stored:.1} | 1.00 |");
 
     let Lag { times, rate, database } = stale(&site, leader, lasting).await?;
     println!();
@@ -107,13 +120,47 @@ async fn commits_and_lag(parent: &Path, lasting: Duration) -> anyhow::Result<()>
     Ok(())
 }
 
-/// Measures failovers, handovers, a start, and memory with some units.
-async fn of_size(parent: &Path, units: usize, rounds: usize) -> anyhow::Result<()> {
+/// The figures of a size that stand beside those of the stored state.
+struct OfSize {
+    /// The time until a controller with an empty disk has applied what the whole log has.
+    by_log: Duration,
+    /// The same where the log was trimmed, so that the controller takes a snapshot first.
+    by_snapshot: Duration,
+    /// The bytes of all keys and values of the state in the store.
+    stored: u64,
+    /// The memory of the leading controller in bytes.
+    leads: u64,
+    /// The memory of a follower in bytes.
+    follows: u64,
+    /// The entries that made the units.
+    made: Entries,
+}
+
+impl OfSize {
+    fn print(&self, units: usize) {
+        let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+        let (content, stored) = (self.made.content as f64 / 1e6, self.made.stored() as f64 / 1e6);
+        println!(
+            "| {units} | {:.2} | {:.2} | {:.1} | {:.0} | {:.0} | {content:.1} | {stored:.1} | {:.1} |",
+            self.by_log.as_secs_f64(),
+            self.by_snapshot.as_secs_f64(),
+            mib(self.stored),
+            mib(self.leads),
+            mib(self.follows),
+            content / stored,
+        );
+    }
+}
+
+/// Measures failovers, handovers, starts, and memory with some units.
+async fn of_size(parent: &Path, units: usize, rounds: usize) -> anyhow::Result<OfSize> {
     let mut site = Site::of_three(parent)?;
     let empty = site.leader().await?;
     let before = MemoryUse::by(site.host(empty)?)?.controller();
+    let from = site.revision(empty).await?;
     site.deploy(empty, units).await?;
     site.settled().await?;
+    let made = Entries::of(&site, from, site.revision(empty).await?).await?;
     let (mut killed, mut stopped) = (Times::default(), Times::default());
     let mut start = Times::default();
     for round in 0..rounds {
@@ -142,5 +189,9 @@ async fn of_size(parent: &Path, units: usize, rounds: usize) -> anyhow::Result<(
         each(leads),
         each(follows),
     );
-    Ok(())
+    let by_log = site.joined(parent).await?;
+    site.trim().await?;
+    let by_snapshot = site.joined(parent).await?;
+    let stored = site.stored_bytes().await?;
+    Ok(OfSize { by_log, by_snapshot, stored, leads, follows, made })
 }

@@ -7,17 +7,24 @@ use std::{
 };
 
 use anyhow::{Context as _, bail, ensure};
+use futures_util::TryStreamExt as _;
 use periapt_client::{Client, Identity, Options, Trust};
 use periapt_host_api::{
-    Digest, Revision,
+    Digest, Revision, StoreId,
     api::ModelSelector,
     command::{Answer, Command, ControllerCommand, Deploy, MemberRole},
 };
-use periapt_log_etcd::testing::TestEtcd;
-use periapt_tests::{Installation, InstallationGuard, packed};
+use periapt_log::{Entry, Log as _, LogError};
+use periapt_log_etcd::{EtcdLog, EtcdOptions, testing::TestEtcd};
+use periapt_store::Store as _;
+use periapt_store_rocksdb::RocksStore;
+use periapt_tests::{Installation, InstallationGuard, packed, signal};
 
-/// The names of the controllers.
-const NAMES: [&str; 3] = ["one", "two", "three"];
+/// The names of the controllers: of the first three, and of those that join later.
+const NAMES: [&str; 5] = ["one", "two", "three", "four", "five"];
+
+/// The number of controllers that a site with a log begins with.
+const FIRST: usize = 3;
 
 /// The timeout of waits.
 const UNTIL: Duration = Duration::from_secs(300);
@@ -58,18 +65,74 @@ impl Site {
             Self { _guards: Vec::new(), hosts: Vec::new(), etcd: Some(etcd), models: AtomicUsize::new(0) };
         let first = site.add(parent)?;
         first.ok(["bootstrap", "local", "--no-agent", "--log", &log, "--member", NAMES[0]])?;
-        for name in &NAMES[1..] {
-            let token = site.add(parent)?.path().join("token");
-            let token = token.to_str().context("a path")?;
-            let first = site.host(0)?;
-            first.ok(["controller-token", name, "--output", token])?;
-            let shown = first.json(["show-controller"])?;
-            let url = shown.pointer("/local/details/url").and_then(|url| url.as_str()).context("a URL")?;
-            let join = ["controller", "join", "local", "--controller", url, "--token-file", token];
-            let host = site.hosts.last().context("a host")?;
-            host.ok(join.into_iter().chain(["--member", name]))?;
+        for _ in 1..FIRST {
+            site.join(parent)?;
         }
         Ok(site)
+    }
+
+    /// Lets one more controller join with an empty disk, and returns the time from the command that starts it until it
+    /// serves.
+    fn join(&mut self, parent: &Path) -> anyhow::Result<Duration> {
+        let name = *NAMES.get(self.hosts.len()).context("a name for one more controller")?;
+        let token = self.add(parent)?.path().join("token");
+        let token = token.to_str().context("a path")?;
+        let first = self.host(0)?;
+        first.ok(["controller-token", name, "--output", token])?;
+        let shown = first.json(["show-controller"])?;
+        let url = shown.pointer("/local/details/url").and_then(|url| url.as_str()).context("a URL")?;
+        let join = ["controller", "join", "local", "--controller", url, "--token-file", token];
+        let host = self.hosts.last().context("a host")?;
+        let began = Instant::now();
+        host.ok(join.into_iter().chain(["--member", name]))?;
+        Ok(began.elapsed())
+    }
+
+    /// Lets one more controller join with an empty disk, and returns the time from the command that starts it until it has
+    /// applied all that the others had before.
+    pub(crate) async fn joined(&mut self, parent: &Path) -> anyhow::Result<Duration> {
+        let leader = self.leader().await?;
+        let revision = self.revision(leader).await?;
+        let serves = self.join(parent)?;
+        let reaches = applied(&self.client(self.hosts.len() - 1)?, revision).await?;
+        self.settled().await?;
+        Ok(serves + reaches)
+    }
+
+    /// Opens the log of the controllers.
+    pub(crate) async fn log(&self) -> anyhow::Result<EtcdLog> {
+        let options =
+            EtcdOptions { url: self.etcd()?.url(), tls: None, fresh_id: StoreId(uuid::Uuid::nil()) };
+        Ok(EtcdLog::open(&options).await?)
+    }
+
+    /// Trims all entries, as the leading controller does with what nobody needs.
+    pub(crate) async fn trim(&self) -> anyhow::Result<()> {
+        let log = self.log().await?;
+        let end = log.end().await?;
+        let last = log.read(Revision(end.0.saturating_sub(1)), usize::MAX).await?;
+        let last = last.first().context("an entry")?;
+        let term = Entry::decode(last.position, &last.bytes)?.term;
+        log.trim(term, end).await?;
+        let first = log.read(Revision(0), 1).await;
+        ensure!(matches!(first, Err(LogError::Trimmed(_))), "the log was not trimmed");
+        Ok(())
+    }
+
+    /// Stops the controller that joined last, and returns the bytes of all keys and values of the state in its store.
+    pub(crate) async fn stored_bytes(&self) -> anyhow::Result<u64> {
+        let last = self.hosts.last().context("a host")?;
+        let process = last.controller_process("local")?;
+        signal(process, "TERM")?;
+        gone(process).await?;
+        let socket = last.socket("local");
+        let store = socket.parent().context("the directory of a controller")?.join("store");
+        let store = RocksStore::open(&store, StoreId(uuid::Uuid::nil())).await?;
+        let (mut chunks, mut bytes) = (store.load().await?.chunks, 0);
+        while let Some(chunk) = chunks.try_next().await? {
+            bytes += chunk.bytes() as u64;
+        }
+        Ok(bytes)
     }
 
     fn add(&mut self, parent: &Path) -> anyhow::Result<&Installation> {
@@ -195,6 +258,16 @@ impl Site {
         self.settled().await?;
         Ok(taken)
     }
+}
+
+/// Waits until a process has ended.
+pub(crate) async fn gone(process: u32) -> anyhow::Result<()> {
+    let began = Instant::now();
+    while Path::new(&format!("/proc/{process}")).exists() {
+        ensure!(began.elapsed() < UNTIL, "process {process} does not end");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    Ok(())
 }
 
 /// Waits until a controller has applied a revision, and returns the time.
