@@ -6,7 +6,7 @@ use periapt_host_api::{
     audit::AuditedRequest,
     charm::CharmMeta,
     command::{Answer, Command, ControllerCommand},
-    resource::CheckedImage,
+    resource::{ArchiveParts, CheckedImage},
     secret::Sealed,
     user::ExternalIdentity,
 };
@@ -197,6 +197,9 @@ pub struct UploadedResource {
     /// The image in it, if it was checked to be one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<CheckedImage>,
+    /// The contents that it is stored as; none of a content that is a blob of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parts: Option<ArchiveParts>,
 }
 
 /// A command that the controller sends to itself.

@@ -19,6 +19,7 @@ use changes::Changes;
 use enrolments::JoinTokenIndex;
 use hosts::HostIndex;
 use models::ModelIndex;
+use parts::PartIndex;
 use users::{SessionIndex, UserIndex};
 
 mod answers;
@@ -32,6 +33,7 @@ mod index;
 mod large;
 pub(crate) mod looks;
 mod models;
+mod parts;
 pub(crate) mod state;
 mod users;
 mod writes;
@@ -53,6 +55,7 @@ pub struct Root {
     pools: OrdMap<AgentName, Arc<AgentPool>>,
     charms: OrdMap<Digest, Arc<Charm>>,
     contents: OrdMap<Digest, Arc<ResourceContent>>,
+    part_index: PartIndex,
     users: OrdMap<UserName, Arc<User>>,
     user_index: UserIndex,
     sessions: OrdMap<Digest, Arc<Session>>,

@@ -1,10 +1,17 @@
 //! Resources: files and images that an operator attaches to an application, as its charm declares them
 //! (`docs/hook-model.md` 1.10, 5.2, 6.1). The content is a blob; the model maps revisions to blobs.
 
+mod parts;
+
 use std::str::FromStr;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+pub use parts::{
+    ArchiveLayer, ArchiveParts, ArchiveSegment, MAX_ARCHIVE_LAYERS, MIN_ARCHIVE_LAYER, check_layers,
+    frame_ranges,
+};
 
 use crate::{Digest, ResourceName, Timestamp, UserName, excerpt::shortened, rule::BrokenRule};
 

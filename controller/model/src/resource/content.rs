@@ -1,27 +1,29 @@
 //! The content of resources: its upload, its download by units, and its removal when no application has it.
 
 use periapt_host_api::{
-    Digest, Refusal, UnitName,
+    Digest, ErrorCode, Refusal, UnitName,
     api::ResourceDetails,
     command::Caller,
-    resource::{ResourceKey, ResourceRevision},
+    resource::{ArchiveParts, ResourceKey, ResourceRevision, check_layers},
 };
 
 use crate::{
     access::check::{active_user, denied},
-    entity::{Application, AttachedResource, EntityKey, ResourceContent},
+    entity::{Application, AttachedResource, EntityKey, ResourceContent, User},
     input::{Environment, UploadedResource},
     root::{ModelState, Root, changes::Changes},
+    user::uploaders::Uploaders,
 };
 
-/// Registers uploaded content, so that its uploader can attach it to applications.
+/// Registers uploaded content with its parts, so that its uploader can attach it to applications. A content that is known
+/// stays as it is stored.
 pub(crate) fn upload(
     root: &Root,
     caller: &Caller,
     uploaded: &UploadedResource,
     env: &Environment,
 ) -> Result<Changes, Refusal> {
-    let UploadedResource { digest, size, ref image } = *uploaded;
+    let UploadedResource { digest, size, ref image, ref parts } = *uploaded;
     let user = active_user(root, caller).ok_or_else(denied)?;
     let known = root.resource_content(&digest);
     let mut changes = Changes::default();
@@ -35,10 +37,51 @@ pub(crate) fn upload(
         let uploaded_at = known.map_or(env.now, |known| known.uploaded_at);
         // What was found in the content once is in it for ever.
         let image = known.and_then(|known| known.image.clone()).or_else(|| image.clone());
-        let content = ResourceContent { digest, size, uploaded_at, uploaders, image };
+        let parts = known.map_or(parts, |known| &known.parts).clone();
+        let content = ResourceContent { digest, size, uploaded_at, uploaders, image, parts };
         changes.puts.insert(EntityKey::ResourceContent(digest), Some(content.into()));
     }
+    // A user who has uploaded the whole has uploaded each part, and may leave it out of the next upload.
+    let parts = known.map_or(parts.as_ref(), |known| known.parts.as_ref());
+    if let Some(parts) = parts {
+        register_parts(root, user, (parts, size), env, &mut changes)?;
+    }
     Ok(changes)
+}
+
+/// Registers the parts of a content of some size in bytes. Each is a blob of its own, so that nothing is put together of
+/// what is in parts itself.
+fn register_parts(
+    root: &Root,
+    user: &User,
+    (parts, size): (&ArchiveParts, u64),
+    env: &Environment,
+    changes: &mut Changes,
+) -> Result<(), Refusal> {
+    check_layers(&parts.layers, size).map_err(|broken| Refusal::bad_request(broken.to_string()))?;
+    for (digest, size) in parts.sizes(size) {
+        let content = match root.resource_content(&digest) {
+            Some(known) if known.parts.is_some() => {
+                let text = format!(
+                    "part {} of the image was uploaded as an image meanwhile; send it again",
+                    digest.short()
+                );
+                return Err(Refusal::new(ErrorCode::TryAgain, text));
+            }
+            Some(known) if known.uploaders.has(user) => continue,
+            Some(known) => ResourceContent { uploaders: known.uploaders.with(user), ..known.clone() },
+            None => ResourceContent {
+                digest,
+                size,
+                uploaded_at: env.now,
+                uploaders: Uploaders::default().with(user),
+                image: None,
+                parts: None,
+            },
+        };
+        changes.puts.insert(EntityKey::ResourceContent(digest), Some(content.into()));
+    }
+    Ok(())
 }
 
 pub(crate) fn forget(root: &Root, digest: &Digest) -> Changes {

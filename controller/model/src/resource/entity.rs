@@ -2,13 +2,13 @@
 
 use periapt_host_api::{
     Digest, Timestamp,
-    resource::{CheckedImage, ResourceRevision},
+    resource::{ArchiveParts, CheckedImage, ResourceRevision},
 };
 use serde::{Deserialize, Serialize};
 
 use crate::user::uploaders::Uploaders;
 
-/// Uploaded content of resources, stored as a blob. The applications refer to it.
+/// Uploaded content of resources, stored as a blob, or in parts that are contents themselves. The applications refer to it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct ResourceContent {
@@ -24,6 +24,9 @@ pub struct ResourceContent {
     /// The image in it, if it was uploaded as one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<CheckedImage>,
+    /// The contents that make its bytes together. Without them it is a blob of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parts: Option<ArchiveParts>,
 }
 
 /// A resource of an application that has content.

@@ -211,11 +211,13 @@ impl Root {
         self.model_index.with_content.values().len(content) > 0
     }
 
-    /// Returns true if a content is attached to a resource, or is kept because it was, or is the program that controllers
-    /// and agents are to run.
+    /// Returns true if a content is attached to a resource, or is kept because it was, or is a part of another content, or
+    /// is the program that controllers and agents are to run.
     pub fn uses_content(&self, content: &Digest) -> bool {
         let target = self.controller().and_then(|controller| controller.program.as_ref());
-        self.is_attached(content) || target.is_some_and(|target| target.offer.digest == *content)
+        self.is_attached(content)
+            || self.is_part(content)
+            || target.is_some_and(|target| target.offer.digest == *content)
     }
 }
 

@@ -52,6 +52,14 @@ impl Root {
                 self.join_tokens.update(self.enrolments.get(agent), new);
                 self.put_in_table(key, entity);
             }
+            (EntityKey::ResourceContent(digest), entity) => {
+                let new = match entity {
+                    Some(Entity::ResourceContent(content)) => Some(content),
+                    _ => None,
+                };
+                self.part_index.update(self.contents.get(digest), new);
+                self.put_in_table(key, entity);
+            }
             (key, entity) => self.put_in_table(key, entity),
         }
     }

@@ -15,7 +15,7 @@ use periapt_host_api::{
 };
 use periapt_model::{
     ModelState, Right, Root, Subject, agent_summaries, assignment, assignments,
-    entity::{CrossModelSide, Offer, Relation, RemoteSource, Work},
+    entity::{CrossModelSide, Offer, Relation, RemoteSource, ResourceContent, Work},
     follow, is_allowed, is_superuser, model_access, models_with_offers, offer_access, readable_models, view,
 };
 
@@ -170,6 +170,10 @@ fn indexes(root: &Root) {
         .collect();
     for content in root.resource_contents() {
         assert_eq!(root.is_attached(&content.digest), attached.contains(&content.digest));
+        let is_part = |whole: &ResourceContent| {
+            whole.parts.as_ref().is_some_and(|parts| parts.digests().contains(&content.digest))
+        };
+        assert_eq!(root.is_part(&content.digest), root.resource_contents().any(is_part));
     }
     for user in root.users().filter(|user| user.may_log_in() && !is_superuser(user)) {
         let caller = Caller::User(user.name.clone());

@@ -112,7 +112,8 @@ fn the_program_of_all_is_an_uploaded_file_that_stays_and_agents_take_it_once_it_
     let first = offer(b"first");
     assert_eq!(set(&mut world, first.clone()).unwrap_err().code, ErrorCode::NotFound, "it is not uploaded");
     for file in [&b"first"[..], b"second"] {
-        let uploaded = UploadedResource { digest: Digest::of(file), size: file.len() as u64, image: None };
+        let uploaded =
+            UploadedResource { digest: Digest::of(file), size: file.len() as u64, image: None, parts: None };
         world.ask(&world.user(), &Input::UploadResource(uploaded)).unwrap();
     }
     let too_old = ProgramOffer { level: Level::FIRST, ..first.clone() };

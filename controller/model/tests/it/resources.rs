@@ -4,7 +4,7 @@ use periapt_host_api::{
     ApplicationName, Digest, ErrorCode, Refusal, ResourceName,
     command::{Answer, Caller, Command, Deploy, RefreshWith},
     record::CharmRef,
-    resource::{CheckedImage, RegistryName, ResourceKey, ResourceUpload},
+    resource::{ArchiveLayer, ArchiveParts, CheckedImage, RegistryName, ResourceKey, ResourceUpload},
 };
 use periapt_model::{Input, UploadedResource, WorkerCommand, resource_details, resource_for_unit};
 
@@ -20,7 +20,7 @@ fn charm(world: &mut World) -> Digest {
 
 fn upload(world: &mut World, content: &str) -> ResourceUpload {
     let digest = Digest::of(content.as_bytes());
-    let uploaded = UploadedResource { digest, size: content.len() as u64, image: None };
+    let uploaded = UploadedResource { digest, size: content.len() as u64, image: None, parts: None };
     world.ask(&world.user(), &Input::UploadResource(uploaded)).unwrap();
     ResourceUpload { digest, filename: None, reference: None }
 }
@@ -260,7 +260,7 @@ fn content_is_forgotten_when_no_application_has_it_or_can_go_back_to_it() {
 fn upload_image(world: &mut World, content: &str) -> ResourceUpload {
     let (digest, size) = (Digest::of(content.as_bytes()), content.len() as u64);
     let image = CheckedImage { digest: Digest::of(b"manifest"), platform: "linux/amd64".into() };
-    let uploaded = UploadedResource { digest, size, image: Some(image) };
+    let uploaded = UploadedResource { digest, size, image: Some(image), parts: None };
     world.ask(&world.user(), &Input::UploadResource(uploaded)).unwrap();
     let reference = RegistryName::new("registry.example/web:1").ok();
     ResourceUpload { digest, filename: Some("web.tar".into()), reference }
@@ -282,4 +282,69 @@ fn an_image_is_attached_once_it_was_found_to_be_one() {
     assert_eq!(attach(&mut world, "image", image).unwrap(), (1, false));
     assert_eq!(attach(&mut world, "more", file).unwrap(), (1, true));
     assert_eq!(world.application("app").resources[&name("more")].current.image, None);
+}
+
+/// Returns an upload of an image of 100 bytes with one layer of 60 bytes.
+fn image_in_parts(name: &str, layer: &str) -> UploadedResource {
+    let digest = |text: &str| Digest::of(text.as_bytes());
+    let layers = vec![ArchiveLayer { at: 20, size: 60, digest: digest(layer) }];
+    UploadedResource {
+        digest: digest(name),
+        size: 100,
+        image: Some(CheckedImage { digest: digest("manifest"), platform: "linux/amd64".into() }),
+        parts: Some(ArchiveParts { frame: digest(&format!("frame of {name}")), layers }),
+    }
+}
+
+#[test]
+fn a_layer_stays_as_long_as_one_image_has_it() {
+    let mut world = deployed(0);
+    let images = [image_in_parts("one", "base"), image_in_parts("two", "base")];
+    for image in &images {
+        world.ask(&world.user(), &Input::UploadResource(image.clone())).unwrap();
+    }
+    let size = |world: &World, text: &str| {
+        world.root.resource_content(&Digest::of(text.as_bytes())).map(|content| content.size)
+    };
+    let all =
+        |world: &World| ["one", "two", "base", "frame of one", "frame of two"].map(|text| size(world, text));
+    assert_eq!(all(&world), [Some(100), Some(100), Some(60), Some(40), Some(40)]);
+    let forget_all = |world: &mut World| {
+        for text in ["frame of one", "frame of two", "base"] {
+            world.work(WorkerCommand::ForgetResource(Digest::of(text.as_bytes())));
+        }
+    };
+    forget_all(&mut world);
+    assert_eq!(all(&world), [Some(100), Some(100), Some(60), Some(40), Some(40)], "images have all of them");
+    world.work(WorkerCommand::ForgetResource(images[0].digest));
+    forget_all(&mut world);
+    assert_eq!(all(&world), [None, Some(100), Some(60), None, Some(40)], "the other image has the layer");
+    world.work(WorkerCommand::ForgetResource(images[1].digest));
+    forget_all(&mut world);
+    assert_eq!(all(&world), [None; 5]);
+}
+
+#[test]
+fn a_content_stays_as_it_is_stored_and_a_part_is_never_in_parts_itself() {
+    let mut world = deployed(0);
+    let ask = |world: &mut World, uploaded: &UploadedResource| {
+        world.ask(&world.user(), &Input::UploadResource(uploaded.clone()))
+    };
+    let parts = |world: &World, digest: &Digest| world.root.resource_content(digest).unwrap().parts.clone();
+    let (whole, image) = (upload(&mut world, "whole"), image_in_parts("whole", "base"));
+    ask(&mut world, &image).unwrap();
+    assert_eq!(parts(&world, &whole.digest), None);
+    assert!(world.root.resource_content(&Digest::of(b"base")).is_none(), "nothing needs the parts");
+
+    let image = image_in_parts("one", "base");
+    ask(&mut world, &image).unwrap();
+    ask(&mut world, &UploadedResource { image: None, parts: None, ..image.clone() }).unwrap();
+    assert_eq!(parts(&world, &image.digest), image.parts);
+
+    let refused = ask(&mut world, &image_in_parts("two", "one")).unwrap_err();
+    assert_eq!(refused.code, ErrorCode::TryAgain, "{refused}");
+    let mut outside = image_in_parts("three", "base");
+    outside.size = 79;
+    assert_eq!(ask(&mut world, &outside).unwrap_err().code, ErrorCode::BadRequest);
+    assert!(world.root.resource_content(&Digest::of(b"three")).is_none());
 }

@@ -151,6 +151,7 @@ mod tests {
                 uploaded_at: Timestamp::UNIX_EPOCH,
                 uploaders: Uploaders::default(),
                 image: None,
+                parts: None,
             };
             (EntityKey::ResourceContent(content.digest), Some(Entity::from(content)))
         };

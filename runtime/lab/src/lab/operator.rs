@@ -125,7 +125,7 @@ impl Lab {
         content: &[u8],
     ) -> Result<u64, LabError> {
         let digest = Digest::of(content);
-        let uploaded = UploadedResource { digest, size: content.len() as u64, image: None };
+        let uploaded = UploadedResource { digest, size: content.len() as u64, image: None, parts: None };
         let input = Input::UploadResource(uploaded);
         self.controller.submit(self.clock, &Caller::User(self.owner.clone()), &input)?;
         let upload = ResourceUpload { digest, filename: None, reference: None };

@@ -51,7 +51,8 @@ fn a_content_is_attached_by_its_uploaders_and_by_readers_of_a_model_that_has_it(
     let jane = own_model(&mut world, "jane");
     world.within(jane, |world| world.run(deploy_command(charm, "app", 1)).unwrap());
     let content = Digest::of(b"rows");
-    let upload = || Input::UploadResource(UploadedResource { digest: content, size: 4, image: None });
+    let upload =
+        || Input::UploadResource(UploadedResource { digest: content, size: 4, image: None, parts: None });
     let attach = |world: &mut World, of: &str, model, digest| {
         let (application, resource) = ("app".parse().unwrap(), "data".parse().unwrap());
         let upload = ResourceUpload { digest, filename: None, reference: None };

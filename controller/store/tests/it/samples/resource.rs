@@ -1,6 +1,6 @@
 //! Resources of applications, and uploaded content.
 
-use periapt_host_api::resource::{CheckedImage, RegistryName, ResourceRevision};
+use periapt_host_api::resource::{ArchiveLayer, ArchiveParts, CheckedImage, RegistryName, ResourceRevision};
 use periapt_model::entity::{AttachedResource, FormerContent, ResourceContent, Uploaders};
 use uuid::Uuid;
 
@@ -14,13 +14,21 @@ pub(crate) fn contents() -> Named<ResourceContent> {
         uploaded_at: time(30),
         uploaders,
         image: None,
+        parts: None,
     };
     let image = CheckedImage { digest: digest("manifest"), platform: "linux/amd64".into() };
-    let checked = ResourceContent { image: Some(image), ..content(Uploaders::default()) };
+    let checked = ResourceContent { image: Some(image.clone()), ..content(Uploaders::default()) };
+    let layers = [(2_048, "base"), (500_000_000, "top")]
+        .map(|(at, name)| ArchiveLayer { at, size: 400_000_000, digest: digest(name) })
+        .into();
+    let parts = ArchiveParts { frame: digest("frame"), layers };
+    let in_parts =
+        ResourceContent { image: Some(image), parts: Some(parts), ..content(Uploaders::default()) };
     vec![
         ("uploaded", content(Uploaders::default())),
         ("with-uploaders", content(uploaders)),
         ("with-image", checked),
+        ("in-parts", in_parts),
     ]
 }
 
