@@ -55,6 +55,12 @@ pub enum BlobError {
         /// The place of the blobs.
         place: String,
     },
+    /// A blob that others name does not exist.
+    #[error("blob {digest} is missing: upload it again")]
+    Missing {
+        /// The blob.
+        digest: Digest,
+    },
     /// The place holds the blobs of another controller.
     #[error(
         "{place} holds the blobs of the store {found}, and this is {own}: choose another prefix; if that controller is \

@@ -1,21 +1,15 @@
 //! Uploads that are checked before they become blobs. Until then the content is in a temporary file, neither in
 //! memory nor in the store.
 
-use std::{
-    fs::File,
-    io::{self, SeekFrom},
-    os::fd::AsRawFd as _,
-};
+use std::{fs::File, io, ops::Range, os::fd::AsRawFd as _};
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
+use futures_util::{StreamExt as _, stream::BoxStream};
 use periapt_host_api::Digest;
 use sha2::{Digest as _, Sha256};
-use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _, AsyncWriteExt as _};
+use tokio::io::AsyncWriteExt as _;
 
-use crate::{BlobError, Blobs};
-
-/// The bytes that are read at a time on the way to the store.
-const PIECE: usize = 256 << 10;
+use crate::{BlobError, Blobs, pieces};
 
 /// An upload in progress. Its temporary file has no name, so it disappears with the value, or with a crash.
 #[derive(Debug)]
@@ -52,24 +46,36 @@ impl Blobs {
     ///
     /// # Errors
     /// [`BlobError::Spool`], [`BlobError::WrongDigest`], [`BlobError::Store`]: nothing is stored.
-    pub async fn put_spooled(&self, mut spooled: Spooled) -> Result<(), BlobError> {
+    pub async fn put_spooled(&self, spooled: Spooled) -> Result<(), BlobError> {
+        let whole = 0..spooled.size;
+        self.put_part(&spooled, whole, spooled.digest).await
+    }
+
+    /// Stores a range of the upload under the digest of its bytes. An intact blob with that digest stays; a damaged one is
+    /// replaced.
+    ///
+    /// # Errors
+    /// [`BlobError::Spool`], [`BlobError::WrongDigest`], [`BlobError::Store`]: nothing is stored.
+    pub async fn put_part(
+        &self,
+        spooled: &Spooled,
+        range: Range<u64>,
+        digest: Digest,
+    ) -> Result<(), BlobError> {
         let is_there = match &self.shared {
-            Some(shared) => shared.has_young(self.folder(), &spooled.digest).await?,
-            None => self.is_intact(&spooled.digest).await?,
+            Some(shared) => shared.has_young(self.folder(), &digest).await?,
+            None => self.is_intact(&digest).await?,
         };
         if is_there {
             return Ok(());
         }
-        let mut incoming = self.begin_anew(spooled.digest).await?;
+        let mut content = spooled.range(range)?;
+        let mut incoming = self.begin_anew(digest).await?;
         let copied = async {
-            spooled.file.seek(SeekFrom::Start(0)).await.map_err(failed)?;
-            loop {
-                let mut piece = BytesMut::with_capacity(PIECE);
-                if spooled.file.read_buf(&mut piece).await.map_err(failed)? == 0 {
-                    return Ok(());
-                }
-                incoming.write(piece.freeze()).await?;
+            while let Some(piece) = content.next().await {
+                incoming.write(piece?).await?;
             }
+            Ok(())
         };
         match copied.await {
             Ok(()) => incoming.finish().await.map(drop),
@@ -112,6 +118,17 @@ impl Spooled {
     /// Returns the size of the content, in bytes.
     pub fn size(&self) -> u64 {
         self.size
+    }
+
+    /// Returns a range of the content, piece by piece.
+    ///
+    /// # Errors
+    /// [`BlobError::Spool`]
+    pub fn range(
+        &self,
+        range: Range<u64>,
+    ) -> Result<BoxStream<'static, Result<Bytes, BlobError>>, BlobError> {
+        Ok(pieces::of(tokio::fs::File::from_std(self.reader()?), range))
     }
 
     /// Opens the content, from its beginning, for reading only.
@@ -167,6 +184,27 @@ mod tests {
         let again = self::spooled(&blobs, &[b"one two"]).await;
         blobs.put_spooled(again).await.unwrap();
         assert_eq!(files(directory.path()), 1);
+    }
+
+    #[tokio::test]
+    async fn a_part_of_an_upload_becomes_a_blob_if_it_has_its_digest() {
+        let directory = tempfile::TempDir::new().unwrap();
+        let blobs = Blobs::local(directory.path()).unwrap();
+        let spooled = spooled(&blobs, &[b"one ", b"two ", b"three"]).await;
+        let (two, other) = (Digest::of(b"two"), Digest::of(b"other"));
+        for _ in 0..2 {
+            blobs.put_part(&spooled, 4..7, two).await.unwrap();
+        }
+        assert_eq!(blobs.size(&two).await.unwrap(), Some(3));
+        let wrong = blobs.put_part(&spooled, 4..7, other).await;
+        assert!(
+            matches!(wrong, Err(BlobError::WrongDigest { expected, actual }) if (expected, actual) == (other, two))
+        );
+        let outside = blobs.put_part(&spooled, 8..99, other).await;
+        assert!(matches!(outside, Err(BlobError::Spool(_))));
+        assert_eq!(files(directory.path()), 1);
+        let read: Vec<Bytes> = spooled.range(2..9).unwrap().map(|piece| piece.unwrap()).collect().await;
+        assert_eq!(read.concat(), b"e two t");
     }
 
     #[tokio::test]

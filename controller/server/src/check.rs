@@ -7,7 +7,7 @@ use periapt_helper::{Failure, Fault, Fence, HelperInput, Limits, Program, run_he
 use periapt_host_api::{
     Digest, ErrorCode, Refusal,
     charm::CharmMeta,
-    resource::{CheckedImage, MAX_RESOURCE_BYTES},
+    resource::{ArchiveLayer, CheckedImage, MAX_RESOURCE_BYTES},
 };
 use periapt_image::{ImageChoice, ImageError, ImageLimits, ImageSource};
 use serde::{Deserialize, Serialize};
@@ -54,6 +54,16 @@ pub(crate) struct Checked {
     pub(crate) meta: CharmMeta,
 }
 
+/// The contents of a checked archive of an image.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) struct CheckedArchive {
+    /// The image in it.
+    pub(crate) image: CheckedImage,
+    /// The places of the image's layers. An image that has taken the helper over may have named any.
+    pub(crate) layers: Vec<ArchiveLayer>,
+}
+
 /// The kinds of work of the helper.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -97,7 +107,11 @@ impl Checks {
     ///
     /// # Errors
     /// The reason why the image is invalid, or why it cannot be checked.
-    pub(crate) async fn check_image(&self, archive: File, turn: &Semaphore) -> Result<CheckedImage, Refusal> {
+    pub(crate) async fn check_image(
+        &self,
+        archive: File,
+        turn: &Semaphore,
+    ) -> Result<CheckedArchive, Refusal> {
         let permit = async { (turn.acquire().await, self.images.acquire().await) };
         let _permit = timeout(IMAGE_PERMIT_WITHIN, permit).await.map_err(|_| {
             Refusal::new(ErrorCode::TooManyRequests, "too many images wait to be checked; try again later")
@@ -154,7 +168,7 @@ fn check_charm(archive: &[u8]) -> Result<Checked, Fault> {
 }
 
 /// Reads all layers of an image to their end.
-fn check_image(archive: File) -> Result<CheckedImage, Fault> {
+fn check_image(archive: File) -> Result<CheckedArchive, Fault> {
     let fault = |error: ImageError| match error.is_of_host() {
         true => Fault::Host(error.to_string()),
         false => Fault::Refused(error.to_string()),
@@ -162,5 +176,7 @@ fn check_image(archive: File) -> Result<CheckedImage, Fault> {
     let source = ImageSource::of_file(archive, &ImageLimits::default()).map_err(fault)?;
     let image = source.choose(&ImageChoice::default()).map_err(fault)?;
     source.inspect(&image).map_err(fault)?;
-    Ok(CheckedImage { digest: image.digest, platform: image.platform.to_string() })
+    let layers = source.layer_places(&image).map_err(fault)?;
+    let image = CheckedImage { digest: image.digest, platform: image.platform.to_string() };
+    Ok(CheckedArchive { image, layers })
 }

@@ -12,7 +12,7 @@ use axum::extract::FromRef;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::{
-    blobs::{BlobKind, Charms, Contents, Copies, Kept, Resources},
+    blobs::{BlobKind, Charms, Contents, Copies, Kept, Resources, StoredContent},
     collector::{BlobCollector, BlobHold},
     durable::Durable,
     sizes::Sizes,

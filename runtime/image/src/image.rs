@@ -3,6 +3,7 @@
 mod archive;
 mod docker;
 mod documents;
+mod places;
 mod settings;
 
 use std::{collections::BTreeSet, fs::File, path::Path};

@@ -113,6 +113,14 @@ impl Source {
         Ok(Some(Part { file, from, size, at: 0 }))
     }
 
+    /// Returns the place of a member in an archive: its offset and its size, in bytes. A directory has no places.
+    pub(crate) fn place(&self, name: &str) -> Result<Option<(u64, u64)>, ImageError> {
+        match &self.kind {
+            Kind::Directory(_) => Ok(None),
+            Kind::Archive { members, .. } => members.find(name),
+        }
+    }
+
     /// Reads a document that nothing names by digest. `None` means that there is none.
     pub(crate) fn document(&self, name: &str) -> Result<Option<Vec<u8>>, ImageError> {
         let Some(part) = self.part(name)? else { return Ok(None) };

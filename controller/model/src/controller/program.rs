@@ -40,7 +40,12 @@ pub(crate) fn set(root: &Root, offer: &ProgramOffer) -> Result<Changes, Refusal>
         Refusal::not_found(format!("program {} not found: upload its file first", offer.digest))
             .about(format!("program {}", offer.digest.short()))
     };
-    let size = root.resource_content(&offer.digest).ok_or_else(unknown)?.size;
+    let content = root.resource_content(&offer.digest).ok_or_else(unknown)?;
+    if content.parts.is_some() {
+        let text = format!("{} was uploaded as an image, and a program is a file", offer.digest);
+        return Err(Refusal::bad_request(text));
+    }
+    let size = content.size;
     if size > MAX_PROGRAM_BYTES {
         let text = format!("the program has {size} bytes, and at most {MAX_PROGRAM_BYTES} are allowed");
         return Err(Refusal::bad_request(text));

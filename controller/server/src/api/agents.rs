@@ -33,7 +33,7 @@ use crate::{
     presence::Connected,
     published::{Published, Subscription},
     replication::Members,
-    state::{Durable, Resources, Streams, Submission},
+    state::{Durable, Resources, StoredContent, Streams, Submission},
     watch::{ViewOf, Watch},
     workload_logs::WorkloadLogs,
     writer::QueueKey,
@@ -97,7 +97,7 @@ pub(crate) async fn program(
     if released_program(&durable.current().root).is_none_or(|target| target.offer.digest != digest) {
         return Err(Refusal::not_found(format!("program {digest} not found")).into());
     }
-    blob::respond(&contents, &digest, &method, &headers).await
+    blob::respond(&contents, &StoredContent::blob(digest), &method, &headers).await
 }
 
 /// The watch of an agent's assignments, which sends them whenever they differ in more than the revision.

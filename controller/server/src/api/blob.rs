@@ -11,7 +11,7 @@ use crate::{
         failure::{Failure, HandlerResult, problem},
         range::{RequestedRange, wanted},
     },
-    state::{BlobKind, Contents, Submission},
+    state::{BlobKind, Contents, StoredContent, Submission},
     writer::{QueueKey, Sender},
 };
 
@@ -41,34 +41,34 @@ impl BlobKind {
     }
 }
 
-/// Answers a request for a blob that the caller may read. A blob that another controller has is fetched from there.
+/// Answers a request for a content that the caller may read. A blob that another controller has is fetched from there.
 pub(crate) async fn respond(
     contents: &Contents,
-    digest: &Digest,
+    stored: &StoredContent,
     method: &Method,
     headers: &HeaderMap,
 ) -> HandlerResult<Response> {
-    contents.copies.obtain(contents, digest).await;
-    respond_with_own(contents, digest, method, headers).await
+    stored.obtain(contents).await;
+    respond_with_own(contents, stored, method, headers).await
 }
 
-/// Answers a request for a blob that this controller has itself.
+/// Answers a request for a content that this controller has itself.
 pub(crate) async fn respond_with_own(
     contents: &Contents,
-    digest: &Digest,
+    stored: &StoredContent,
     method: &Method,
     headers: &HeaderMap,
 ) -> HandlerResult<Response> {
-    let (kind, blobs) = (contents.kind, &contents.blobs);
+    let (kind, blobs, digest) = (contents.kind, &contents.blobs, stored.digest());
     let unknown = || kind.unknown(digest);
     let found = match *method {
         // Nothing is read for the answer, and the check below reads what is stored.
-        Method::HEAD => blobs.size(digest).await,
-        _ => blobs.readable_size(digest).await,
+        Method::HEAD => stored.size(blobs).await,
+        _ => stored.readable_size(blobs).await,
     };
     let size = found.map_err(|error| unavailable(&error))?.ok_or_else(unknown)?;
     // A client that sends HEAD decides on an upload by the answer. A damaged blob must be uploaded again.
-    if *method == Method::HEAD && !blobs.is_intact(digest).await.map_err(|error| unavailable(&error))? {
+    if *method == Method::HEAD && !stored.is_intact(blobs).await.map_err(|error| unavailable(&error))? {
         tracing::warn!(%digest, "a stored {} is damaged: uploading it again replaces it", kind.as_str());
         return Err(unknown().into());
     }
@@ -95,34 +95,45 @@ pub(crate) async fn respond_with_own(
         Method::HEAD => Body::empty(),
         _ => {
             let part = (range != (0..size)).then_some(range);
-            let blob = blobs.get(digest, part).await.map_err(|error| unavailable(&error))?;
-            Body::from_stream(blob.ok_or_else(unknown)?.content)
+            let content = stored.read(blobs, part).await.map_err(|error| unavailable(&error))?;
+            Body::from_stream(content.ok_or_else(unknown)?)
         }
     };
     build(kind, status, &tag, body, &more)
 }
 
-/// Registers a stored blob once another controller of the same log has a copy of it, so that every registered blob
-/// exists when a controller is lost.
+/// Registers stored blobs once another controller of the same log has a copy of each, so that every registered blob
+/// exists when a controller is lost. One command registers all of them.
 pub(crate) async fn register(
     contents: &Contents,
     submission: &Submission,
     who: Sender,
-    digest: Digest,
+    digests: &[Digest],
     input: Input,
 ) -> Result<(), Refusal> {
+    let refused = |refusal: Refusal| {
+        digests.iter().for_each(|digest| contents.collector.note_refused(*digest));
+        refusal
+    };
     // Other controllers wait for each other here, so nothing is locked meanwhile.
-    let copied = contents.copies.give(contents, &digest).await;
+    let mut copied = Ok(());
+    for digest in digests {
+        if copied.is_ok() {
+            copied = contents.copies.give(contents, digest).await;
+        }
+    }
     let _keeping = contents.collector.lock_for_upload().await;
-    contents.collector.note_request(&digest);
-    copied.inspect_err(|_| contents.collector.note_refused(digest))?;
-    if contents.blobs.size(&digest).await.map_err(|error| unavailable(&error))?.is_none() {
-        let text = format!("{} {digest} was deleted meanwhile; send it again", contents.kind.as_str());
-        return Err(Refusal::new(ErrorCode::TryAgain, text));
+    digests.iter().for_each(|digest| contents.collector.note_request(digest));
+    copied.map_err(refused)?;
+    for digest in digests {
+        if contents.blobs.size(digest).await.map_err(|error| unavailable(&error))?.is_none() {
+            let text = format!("{} {digest} was deleted meanwhile; send it again", contents.kind.as_str());
+            return Err(Refusal::new(ErrorCode::TryAgain, text));
+        }
     }
     // The command counts no bytes in the queue: the model only keeps the metadata.
     let known = submission.commands.submit_one(QueueKey::Controller, who, input, 0).await;
-    known.map(drop).inspect_err(|_| contents.collector.note_refused(digest))
+    known.map(drop).map_err(refused)
 }
 
 /// Returns true if a conditional header contains the content's tag, or `*`.

@@ -23,7 +23,7 @@ use crate::{
         spooled::UploadedBody,
     },
     check::Checked,
-    state::{BlobKind, Charms, Contents, Durable, Submission},
+    state::{BlobKind, Charms, Contents, Durable, StoredContent, Submission},
     writer::Sender,
 };
 
@@ -85,7 +85,7 @@ async fn keep(
     contents.collector.note_request(&digest);
     contents.blobs.put_spooled(archive).await.map_err(|error| unavailable(&error))?;
     drop(keeping);
-    blob::register(contents, submission, who, digest, Input::UploadCharm(charm)).await
+    blob::register(contents, submission, who, &[digest], Input::UploadCharm(charm)).await
 }
 
 pub(crate) async fn download(
@@ -104,5 +104,5 @@ pub(crate) async fn download(
         return Err(BlobKind::Charm.unknown(&digest).into());
     }
     contents.collector.note_request(&digest);
-    blob::respond(&contents, &digest, &method, &headers).await
+    blob::respond(&contents, &StoredContent::blob(digest), &method, &headers).await
 }

@@ -32,7 +32,7 @@ use crate::{
     replication::{
         ForwardedAnswers, ForwardedCommands, Joins, KnownPresence, Members, RoleReceiver, Snapshots,
     },
-    state::{Charms, Contents, Durable, Resources, Submission},
+    state::{Charms, Contents, Durable, Resources, StoredContent, Submission},
     writer::QueueKey,
 };
 
@@ -82,7 +82,7 @@ pub(crate) async fn copy(
     let (contents, digest): (_, Digest) = (of_kind(charms, resources, &kind)?, parsed(&digest)?);
     let _keeping = contents.collector.lock_for_upload().await;
     contents.collector.note_request(&digest);
-    blob::respond_with_own(&contents, &digest, &method, &headers).await
+    blob::respond_with_own(&contents, &StoredContent::blob(digest), &method, &headers).await
 }
 
 /// Keeps a copy of a blob that another controller received.

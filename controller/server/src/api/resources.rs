@@ -1,6 +1,8 @@
 //! The routes of resources: uploads of operators, attachments of applications, and downloads of runners for their
 //! units.
 
+mod image;
+
 use std::time::Duration;
 
 use axum::{
@@ -11,7 +13,7 @@ use axum::{
 };
 use bytes::Bytes;
 use http::{HeaderMap, Method};
-use periapt_blobs::{Incoming, Spooled};
+use periapt_blobs::Incoming;
 use periapt_host_api::{
     AgentName, ApplicationName, Digest, ErrorCode, ModelUuid, Refusal, ResourceName, UnitName,
     api::ResourceDetails,
@@ -34,7 +36,7 @@ use crate::{
         spooled::UploadedBody,
     },
     bounds::Upload,
-    state::{BlobKind, Contents, Durable, Resources, Submission},
+    state::{BlobKind, Contents, Durable, Resources, StoredContent, Submission},
     writer::Sender,
 };
 
@@ -108,12 +110,11 @@ async fn upload_image(
         return Err(Refusal::bad_request(message).into());
     }
     let reader = archive.reader().map_err(|error| unavailable(&error))?;
-    let image = checks.check_image(reader, permit.turn()).await?;
-    let uploaded = UploadedResource { digest, size: archive.size(), image: Some(image) };
-    let size = uploaded.size;
+    let checked = checks.check_image(reader, permit.turn()).await?;
+    let size = archive.size();
     // The upload is completed even if the client disconnects.
     let kept = tokio::spawn(async move {
-        let kept = keep_image(&contents, &submission, who.sender(), archive, uploaded).await;
+        let kept = image::keep(&contents, &submission, who.sender(), archive, checked).await;
         drop(permit);
         kept
     });
@@ -123,22 +124,6 @@ async fn upload_image(
 
 fn failed(error: JoinError) -> Refusal {
     Refusal::new(ErrorCode::Internal, format!("storing the resource failed: {error}"))
-}
-
-/// Stores an image's archive, then registers it.
-async fn keep_image(
-    contents: &Contents,
-    submission: &Submission,
-    who: Sender,
-    archive: Spooled,
-    uploaded: UploadedResource,
-) -> Result<(), Refusal> {
-    let digest = uploaded.digest;
-    let keeping = contents.collector.lock_for_upload().await;
-    contents.collector.note_request(&digest);
-    contents.blobs.put_spooled(archive).await.map_err(|error| unavailable(&error))?;
-    drop(keeping);
-    blob::register(contents, submission, who, digest, Input::UploadResource(uploaded)).await
 }
 
 /// Writes a body to the blob store as it arrives. Only a part of it is in memory.
@@ -169,8 +154,8 @@ async fn keep(
     contents.collector.note_request(&digest);
     let size = incoming.finish().await.map_err(|error| unfinished(&error))?;
     drop(keeping);
-    let input = Input::UploadResource(UploadedResource { digest, size, image: None });
-    blob::register(contents, submission, who, digest, input).await?;
+    let input = Input::UploadResource(UploadedResource { digest, size, image: None, parts: None });
+    blob::register(contents, submission, who, &[digest], input).await?;
     Ok(size)
 }
 
@@ -195,8 +180,10 @@ pub(crate) async fn head(
     if !may_know || !is_of_kind || !BlobKind::Resource.is_known(root, &digest) {
         return Err(BlobKind::Resource.unknown(&digest).into());
     }
+    let stored = StoredContent::of_resource(root, &digest);
     contents.collector.note_request(&digest);
-    blob::respond(&contents, &digest, &method, &headers).await
+    stored.blobs().iter().for_each(|digest| contents.collector.note_request(digest));
+    blob::respond(&contents, &stored, &method, &headers).await
 }
 
 pub(crate) async fn of_application(
@@ -232,6 +219,10 @@ pub(crate) async fn of_unit(
     let caller = who.runner(&agent, model)?;
     let unit: UnitName = parsed(&format!("{application}/{number}"))?;
     let (name, digest): (ResourceName, Digest) = (parsed(&resource)?, parsed(&digest)?);
-    resource_for_unit(&durable.current().root, &caller, &unit, &ResourceKey { name, digest })?;
-    blob::respond(&contents, &digest, &method, &headers).await
+    let stored = {
+        let root = &durable.current().root;
+        resource_for_unit(root, &caller, &unit, &ResourceKey { name, digest })?;
+        StoredContent::of_resource(root, &digest)
+    };
+    blob::respond(&contents, &stored, &method, &headers).await
 }

@@ -25,7 +25,7 @@ use crate::{
     api::unavailable,
     clock::Clock,
     received::stream_of,
-    state::{BlobHold, Charms, Contents, ControllerState, Durable, Resources, Streams},
+    state::{BlobHold, BlobKind, Charms, Contents, ControllerState, Durable, Resources, Streams},
 };
 
 /// The bytes of a piece.
@@ -143,7 +143,7 @@ impl BackupParts {
         let keys = keys.map_err(|error| failed(error.to_string()))?;
         let charms: BTreeSet<_> = root.charms().map(|charm| charm.digest).collect();
         present(&self.charms.contents, charms.difference(&known.charms)).await?;
-        let resources: BTreeSet<_> = root.resource_contents().map(|content| content.digest).collect();
+        let resources: BTreeSet<_> = BlobKind::Resource.known(&root).collect();
         present(&self.resources.contents, resources.difference(&known.resources)).await?;
         Ok(PreparedBackup {
             stop: self.stop,

@@ -53,7 +53,10 @@ impl StoppedController {
                 match entity {
                     Entity::Controller(controller) => created_at = controller.created_at,
                     Entity::Charm(charm) => registered.push((BlobKind::Charm, charm.digest)),
-                    Entity::ResourceContent(content) => registered.push((BlobKind::Resource, content.digest)),
+                    // The parts of a content are contents themselves.
+                    Entity::ResourceContent(content) if content.parts.is_none() => {
+                        registered.push((BlobKind::Resource, content.digest));
+                    }
                     _ => {}
                 }
             }

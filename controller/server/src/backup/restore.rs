@@ -86,7 +86,10 @@ pub async fn restore(
     let lacks = |entity: &Entity| {
         let (name, digest) = match entity {
             Entity::Charm(charm) => (PartName::Charm(charm.digest), charm.digest),
-            Entity::ResourceContent(content) => (PartName::Resource(content.digest), content.digest),
+            // The parts of a content are contents themselves.
+            Entity::ResourceContent(content) if content.parts.is_none() => {
+                (PartName::Resource(content.digest), content.digest)
+            }
             _ => return Ok(()),
         };
         match parts.written.contains(&name) {

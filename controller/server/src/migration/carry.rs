@@ -21,7 +21,7 @@ use super::{
     Outgoing, Stop,
     pages::{BYTES, Pages},
 };
-use crate::state::Contents;
+use crate::state::{Contents, StoredContent};
 
 /// The agents of one page. Each takes two entities.
 const AGENTS: usize = 40;
@@ -99,8 +99,9 @@ impl Outgoing {
             .collect();
         for digest in charms {
             if !client.has_charm(&digest).await? {
-                self.require(&self.state.charms.contents, &digest).await?;
-                client.upload_charm_stream(&digest, pieces(&self.state.charms.contents, digest)).await?;
+                let stored = StoredContent::blob(digest);
+                self.require(&self.state.charms.contents, &stored).await?;
+                client.upload_charm_stream(&digest, pieces(&self.state.charms.contents, stored)).await?;
             }
         }
         let resources: BTreeSet<Digest> = state
@@ -114,32 +115,33 @@ impl Outgoing {
             .flat_map(|resource| resource.former.iter().map(|former| former.content.digest))
             .collect();
         for digest in former.difference(&resources) {
-            let kind = kind_of(root, digest);
+            let (kind, stored) = (kind_of(root, digest), StoredContent::of_resource(root, digest));
             if !client.has_content(digest, kind).await?
-                && self.require(&self.state.resources.contents, digest).await.is_ok()
+                && self.require(&self.state.resources.contents, &stored).await.is_ok()
             {
-                let content = pieces(&self.state.resources.contents, *digest);
+                let content = pieces(&self.state.resources.contents, stored);
                 client.upload_content(digest, kind, content).await?;
             }
         }
         for digest in resources {
-            let kind = kind_of(root, &digest);
+            let (kind, stored) = (kind_of(root, &digest), StoredContent::of_resource(root, &digest));
             if !client.has_content(&digest, kind).await? {
-                self.require(&self.state.resources.contents, &digest).await?;
-                let content = pieces(&self.state.resources.contents, digest);
+                self.require(&self.state.resources.contents, &stored).await?;
+                let content = pieces(&self.state.resources.contents, stored);
                 client.upload_content(&digest, kind, content).await?;
             }
         }
         Ok(())
     }
 
-    /// Fetches a blob from another controller of this log, if this one does not have it.
-    async fn require(&self, contents: &Contents, digest: &Digest) -> Result<(), Stop> {
-        contents.copies.obtain(contents, digest).await;
-        match contents.blobs.readable_size(digest).await {
+    /// Fetches the blobs of a content from another controller of this log, if this one does not have them.
+    async fn require(&self, contents: &Contents, stored: &StoredContent) -> Result<(), Stop> {
+        stored.obtain(contents).await;
+        match stored.readable_size(&contents.blobs).await {
             Ok(Some(_)) => Ok(()),
             Ok(None) => {
-                Err(Stop::Failed(format!("the {} {} is missing", contents.kind.as_str(), digest.short())))
+                let (kind, digest) = (contents.kind.as_str(), stored.digest().short());
+                Err(Stop::Failed(format!("the {kind} {digest} is missing")))
             }
             Err(error) => Err(Stop::Later(error.to_string())),
         }
@@ -202,17 +204,17 @@ fn later(error: StoreError) -> Stop {
     Stop::Later(error.to_string())
 }
 
-/// Returns the content of a blob, read anew at each call.
+/// Returns a content, read anew at each call.
 fn pieces(
     contents: &Contents,
-    digest: Digest,
+    stored: StoredContent,
 ) -> impl Fn() -> stream::BoxStream<'static, std::io::Result<bytes::Bytes>> + Send + Sync + use<> {
     let blobs = contents.blobs.clone();
     move || {
-        let blobs = blobs.clone();
+        let (blobs, stored) = (blobs.clone(), stored.clone());
         stream::once(async move {
-            let blob = blobs.get(&digest, None).await?;
-            Ok::<_, BlobError>(blob.map_or_else(|| stream::empty().boxed(), |blob| blob.content))
+            let content = stored.read(&blobs, None).await?;
+            Ok::<_, BlobError>(content.unwrap_or_else(|| stream::empty().boxed()))
         })
         .try_flatten()
         .map_err(std::io::Error::other)

@@ -22,7 +22,8 @@ impl BlobKind {
         }
     }
 
-    /// Returns the registered blobs that no model uses.
+    /// Returns the registered contents that neither a model nor another content uses. Parts of a content are unused once it
+    /// is forgotten.
     fn unused(self, root: &Root) -> BTreeSet<Digest> {
         match self {
             Self::Charm => {
@@ -68,7 +69,7 @@ pub(super) async fn discard_refused(pruner: &Pruner, kind: BlobKind) {
             // A command that failed with the store may have been stored. The next load shows it.
             return;
         }
-        if !kind.is_known(&published.root, &digest)
+        if !kind.is_blob(&published.root, &digest)
             && let Err(error) = blobs.delete(&digest).await
         {
             tracing::warn!(%error, ?kind, digest = %digest.short(), "a refused blob could not be deleted");
@@ -91,17 +92,18 @@ pub(super) async fn forget_unused(pruner: &Pruner, kind: BlobKind) {
         Ok(stored) => stored,
         Err(error) => return tracing::warn!(%error, ?kind, "the stored blobs could not be listed"),
     };
-    let unregistered = stored.into_iter().filter(|digest| !kind.is_known(root, digest));
+    let unregistered = stored.into_iter().filter(|digest| !kind.is_blob(root, digest));
     let leads = || pruner.role.borrow().leads_in().is_some();
-    let unused = if leads() { kind.unused(root) } else { BTreeSet::new() };
-    let unused = unused.into_iter().chain(unregistered).collect();
+    let forgettable = if leads() { kind.unused(root) } else { BTreeSet::new() };
+    let unused = unregistered.chain(forgettable.iter().copied()).collect();
     for digest in collector.due(&unused, pruner.clock.monotonic_ms()) {
         let _alone = collector.lock_for_deletion().await;
         if !collector.is_unused(&digest) {
             // A client has requested the blob meanwhile.
             continue;
         }
-        if kind.is_known(&pruner.durable.current().root, &digest)
+        if forgettable.contains(&digest)
+            && kind.is_known(&pruner.durable.current().root, &digest)
             && leads()
             && !forget(pruner, kind, digest).await
         {
@@ -111,7 +113,7 @@ pub(super) async fn forget_unused(pruner: &Pruner, kind: BlobKind) {
             // Each of them may be used, as far as this controller knows. Uploads do not wait for more attempts.
             return;
         }
-        if kind.is_known(&pruner.durable.current().root, &digest) {
+        if kind.is_blob(&pruner.durable.current().root, &digest) {
             // A model uses it after all.
             continue;
         }

@@ -1,6 +1,7 @@
 //! The blobs, and the parts for their uploads.
 
 mod copies;
+mod stored;
 
 use std::{sync::Arc, time::Duration};
 
@@ -8,7 +9,10 @@ use periapt_blobs::Blobs;
 use periapt_host_api::{Digest, api::MAX_ARCHIVE_BYTES, resource::MAX_RESOURCE_BYTES};
 use periapt_model::Root;
 
-pub(crate) use self::copies::{Copies, Kept};
+pub(crate) use self::{
+    copies::{Copies, Kept},
+    stored::StoredContent,
+};
 use super::BlobCollector;
 use crate::{bounds::Uploads, check::Checks};
 
@@ -49,7 +53,7 @@ impl BlobKind {
         }
     }
 
-    /// Returns true if a blob is registered.
+    /// Returns true if a content is registered, as a blob or in parts.
     pub(crate) fn is_known(self, root: &Root, digest: &Digest) -> bool {
         match self {
             Self::Charm => root.charm(digest).is_some(),
@@ -57,11 +61,22 @@ impl BlobKind {
         }
     }
 
-    /// Returns the registered blobs.
+    /// Returns true if a blob is registered.
+    pub(crate) fn is_blob(self, root: &Root, digest: &Digest) -> bool {
+        match self {
+            Self::Charm => root.charm(digest).is_some(),
+            Self::Resource => root.resource_content(digest).is_some_and(|known| known.parts.is_none()),
+        }
+    }
+
+    /// Returns the registered blobs. A content in parts is none; its parts are.
     pub(crate) fn known(self, root: &Root) -> Box<dyn Iterator<Item = Digest> + '_> {
         match self {
             Self::Charm => Box::new(root.charms().map(|charm| charm.digest)),
-            Self::Resource => Box::new(root.resource_contents().map(|content| content.digest)),
+            Self::Resource => {
+                let blobs = root.resource_contents().filter(|content| content.parts.is_none());
+                Box::new(blobs.map(|content| content.digest))
+            }
         }
     }
 }

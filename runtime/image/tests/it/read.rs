@@ -2,13 +2,13 @@
 
 use std::{fs, os::unix::fs::symlink};
 
-use periapt_host_api::Digest;
+use periapt_host_api::{Digest, resource::check_layers};
 use periapt_image::{ImageChoice, ImageLimits, ImageSource, ImageSourceForm, LayerForm};
 use serde_json::json;
 
 use crate::made::{
     Files, INDEX, MANIFEST, Made, chosen, descriptor, directory, file, files_of, gzip, gzip_layer, hard_link,
-    image, inspected, layer, link, members, own_architecture, tar, work, zstd_layer,
+    image, inspected, layer, link, members, own_architecture, raw_layer, tar, work, zstd_layer,
 };
 
 fn web() -> Made {
@@ -328,4 +328,38 @@ fn an_index_that_names_itself_is_refused() {
     let mut files = files_of(std::slice::from_ref(&described));
     files.push((format!("blobs/sha256/{}", Digest::of(b"itself")), index));
     assert!(refused(&files).starts_with("index sha256:"));
+}
+
+#[test]
+fn the_places_of_layers_in_an_archive_have_their_bytes() {
+    let big = |letter: &str| tar(&[file("data", letter.repeat(9_000))]);
+    let made = image(&[layer(&[file("a", big("x"))]), gzip_layer(&big("y")), raw_layer(big("z"))]);
+    for entries in [members(&made.files()), made.docker("web:1")] {
+        let work = work();
+        let path = work.archive(&entries);
+        let (source, image) = chosen(&path, &ImageLimits::default()).unwrap();
+        source.inspect(&image).unwrap();
+        let places = source.layer_places(&image).unwrap();
+        assert_eq!(places.len(), 2, "what is small after its compression is left out");
+        let bytes = fs::read(&path).unwrap();
+        for place in &places {
+            let range = place.at as usize..(place.at + place.size) as usize;
+            assert_eq!(Digest::of(&bytes[range]), place.digest);
+        }
+        check_layers(&places, bytes.len() as u64).unwrap();
+    }
+    let (source, image) = chosen(&work().layout(&made.files()), &ImageLimits::default()).unwrap();
+    assert!(source.layer_places(&image).unwrap().is_empty());
+}
+
+#[test]
+fn a_layer_that_is_in_an_archive_once_has_one_place() {
+    let entries = [file("a", vec![7; 9_000])];
+    let made = image(&[layer(&entries), layer(&entries)]);
+    let mut members = made.docker("web:1");
+    let at = members.iter().position(|entry| entry.path == b"1/layer.tar").unwrap();
+    members[at] = link("1/layer.tar", "../0/layer.tar");
+    let (source, image) = chosen(&work().archive(&members), &ImageLimits::default()).unwrap();
+    assert_eq!(image.layers.len(), 2);
+    assert_eq!(source.layer_places(&image).unwrap().len(), 1);
 }

@@ -33,15 +33,16 @@ pub(super) async fn forget_unused(pruner: &Pruner, kind: BlobKind) {
         return;
     }
     let root = &pruner.durable.current().root;
-    let unregistered = of.keys().filter(|digest| !kind.is_known(root, digest)).copied();
-    let unused: BTreeSet<Digest> = kind.unused(root).into_iter().chain(unregistered).collect();
+    let unregistered = of.keys().filter(|digest| !kind.is_blob(root, digest)).copied();
+    let forgettable = kind.unused(root);
+    let unused: BTreeSet<Digest> = unregistered.chain(forgettable.iter().copied()).collect();
     let mut garbage = Vec::new();
     for digest in collector.due(&unused, pruner.clock.monotonic_ms()) {
         if !collector.is_unused(&digest) {
             // A client has requested the blob meanwhile.
             continue;
         }
-        if kind.is_known(root, &digest) {
+        if forgettable.contains(&digest) {
             if forget(pruner, kind, digest).await {
                 // Its objects stay for the same time again, for readers of the other controllers.
                 collector.forget(&digest);
@@ -52,7 +53,7 @@ pub(super) async fn forget_unused(pruner: &Pruner, kind: BlobKind) {
     }
     let now_ms = pruner.clock.now().as_millisecond();
     garbage.retain(|object| object.is_old(now_ms));
-    for (digest, all) in of.into_iter().filter(|(digest, _)| kind.is_known(root, digest)) {
+    for (digest, all) in of.into_iter().filter(|(digest, _)| kind.is_blob(root, digest)) {
         let surplus = surplus(all, now_ms);
         // If the newest is damaged, readers take an older one.
         if !surplus.is_empty() && matches!(blobs.is_intact(&digest).await, Ok(true)) {
