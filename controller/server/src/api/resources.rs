@@ -2,6 +2,7 @@
 //! units.
 
 mod image;
+mod partial;
 
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use axum::{
 };
 use bytes::Bytes;
 use http::{HeaderMap, Method};
-use periapt_blobs::Incoming;
+use periapt_blobs::{Incoming, Spooled};
 use periapt_host_api::{
     AgentName, ApplicationName, Digest, ErrorCode, ModelUuid, Refusal, ResourceName, UnitName,
     api::ResourceDetails,
@@ -53,10 +54,46 @@ pub(crate) async fn upload(
     content: Body,
 ) -> HandlerResult<Json<ResourceUploaded>> {
     let digest: Digest = parsed(&digest)?;
-    match kind_of(query.as_deref())? {
-        ContentKind::File => upload_file(resources.contents, submission, who, peer, digest, content).await,
-        ContentKind::OciImage => upload_image(resources, submission, who, peer, digest, content).await,
+    match form_of(query.as_deref())? {
+        UploadForm::File => upload_file(resources.contents, submission, who, peer, digest, content).await,
+        UploadForm::Image => {
+            let (archive, permit) = image_body(content).spool(&resources.contents, peer, who.user()?).await?;
+            keep_image(resources, submission, who, digest, (archive, permit)).await
+        }
+        UploadForm::PartOfImage => {
+            let (body, contents) = (image_body(content), &resources.contents);
+            let received = partial::spool(body, contents, &submission.durable, peer, &who).await?;
+            keep_image(resources, submission, who, digest, received).await
+        }
     }
+}
+
+/// The forms of an upload.
+enum UploadForm {
+    /// A file.
+    File,
+    /// An archive with an image.
+    Image,
+    /// An archive with an image, without layers that are here.
+    PartOfImage,
+}
+
+/// Returns the form of an upload that a request names.
+fn form_of(query: Option<&str>) -> Result<UploadForm, Refusal> {
+    let mut query = Query::parse(query)?;
+    let kind = query.one::<ContentKind>("kind")?.unwrap_or_default();
+    let is_partial = query.flag("partial")?;
+    query.end()?;
+    match (kind, is_partial) {
+        (ContentKind::File, false) => Ok(UploadForm::File),
+        (ContentKind::File, true) => Err(Refusal::bad_request("an image alone may be uploaded partially")),
+        (ContentKind::OciImage, false) => Ok(UploadForm::Image),
+        (ContentKind::OciImage, true) => Ok(UploadForm::PartOfImage),
+    }
+}
+
+fn image_body(content: Body) -> UploadedBody {
+    UploadedBody { content, limit: MAX_RESOURCE_BYTES, within: UPLOAD_WITHIN }
 }
 
 /// Returns the kind of content that a request names.
@@ -95,16 +132,13 @@ async fn upload_file(
 }
 
 /// Keeps an image once all of it was read in a helper process.
-async fn upload_image(
+async fn keep_image(
     Resources { contents, checks }: Resources,
     submission: Submission,
     who: RequestCaller,
-    peer: Peer,
     digest: Digest,
-    content: Body,
+    (archive, permit): (Spooled, Upload),
 ) -> HandlerResult<Json<ResourceUploaded>> {
-    let body = UploadedBody { content, limit: MAX_RESOURCE_BYTES, within: UPLOAD_WITHIN };
-    let (archive, permit) = body.spool(&contents, peer, who.user()?).await?;
     if archive.digest() != digest {
         let message = format!("the image's archive has digest {}, not {digest}", archive.digest());
         return Err(Refusal::bad_request(message).into());

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::Stream;
+use futures_util::{Stream, StreamExt as _, stream};
 use http::{HeaderValue, Method, header};
 use periapt_host_api::{
     AgentName, ApplicationName, Digest, ErrorCode, ModelUuid, UnitName,
     api::{ModelSelector, ResourceDetails},
     command::ResourceUploaded,
     program::MAX_PROGRAM_BYTES,
-    resource::{ContentKind, MAX_RESOURCE_BYTES, ResourceKey},
+    resource::{ArchiveLayer, ContentKind, MAX_RESOURCE_BYTES, PartialUpload, ResourceKey},
 };
 use tokio::io::AsyncWrite;
 
@@ -62,6 +62,32 @@ impl Client {
         let call = self.call(Method::PUT, content_path(digest)).query("kind", kind.as_str());
         let call = call.header(header::CONTENT_TYPE, bytes);
         self.uploaded(call.content(pieces(content)).upload(UPLOAD_WITHIN).await?).await
+    }
+
+    /// Uploads the archive of an image without layers that the controller has. `rest` are the archive's other bytes. The
+    /// controller puts all of it together, checks the digest, and stores nothing if it differs.
+    ///
+    /// # Errors
+    /// [`ErrorCode::NotFound`] if the controller has a layer no more: the whole archive is to be uploaded then.
+    pub async fn upload_partial_image<S>(
+        &self,
+        digest: &Digest,
+        left_out: Vec<ArchiveLayer>,
+        rest: impl Fn() -> S + Send + Sync,
+    ) -> Result<ResourceUploaded>
+    where
+        S: Stream<Item = std::io::Result<Bytes>> + Send + 'static,
+    {
+        let mut head = serde_json::to_vec(&PartialUpload { left_out })
+            .map_err(|error| self.protocol(format!("the request cannot be written: {error}")))?;
+        head.push(b'\n');
+        let head = Bytes::from(head);
+        let bytes = HeaderValue::from_static("application/octet-stream");
+        let call = self.call(Method::PUT, content_path(digest));
+        let call = call.query("kind", ContentKind::OciImage.as_str()).query("partial", true);
+        let content = || stream::iter([Ok(head.clone())]).chain(rest());
+        let call = call.header(header::CONTENT_TYPE, bytes).content(pieces(content));
+        self.uploaded(call.upload(UPLOAD_WITHIN).await?).await
     }
 
     /// Returns the resources that an application's charm declares, with their attached content.

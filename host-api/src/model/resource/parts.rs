@@ -11,6 +11,9 @@ use crate::{Digest, rule::BrokenRule};
 /// The most layers of an archive's parts. An image has no more.
 pub const MAX_ARCHIVE_LAYERS: usize = 127;
 
+/// The longest first line of an upload that leaves out layers, in bytes. The places of all layers fit.
+pub const MAX_PARTIAL_HEAD: usize = 64 << 10;
+
 /// The smallest layer that is a part of its own, in bytes. The disk has no smaller block, and a smaller layer costs more as
 /// a blob than it saves.
 pub const MIN_ARCHIVE_LAYER: u64 = 4 << 10;
@@ -35,6 +38,14 @@ pub struct ArchiveLayer {
     pub size: u64,
     /// The digest of its bytes.
     pub digest: Digest,
+}
+
+/// The first line of an upload that leaves out layers which the controller has, as JSON. The archive's other bytes follow.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct PartialUpload {
+    /// The layers that are left out, in the order of the archive.
+    pub left_out: Vec<ArchiveLayer>,
 }
 
 /// A range of an archive that lies in one part.
@@ -173,6 +184,13 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn the_places_of_all_layers_fit_into_the_first_line_of_an_upload() {
+        let left_out = vec![layer(u64::MAX, u64::MAX, "layer"); MAX_ARCHIVE_LAYERS];
+        let line = serde_json::to_vec(&PartialUpload { left_out }).unwrap();
+        assert!(line.len() <= MAX_PARTIAL_HEAD && !line.contains(&b'\n'), "{}", line.len());
     }
 
     #[test]

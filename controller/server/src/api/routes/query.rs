@@ -143,6 +143,19 @@ pub(super) const CONTENT_QUERY: &[Parameter] = &[Parameter {
     description: "file, or oci-image for an archive with an image, which the controller checks; file by default.",
 }];
 
+pub(super) const UPLOAD_QUERY: &[Parameter] = &[
+    Parameter {
+        name: "kind",
+        kind: "string",
+        description: "file, or oci-image for an archive with an image, which the controller checks; file by default.",
+    },
+    Parameter {
+        name: "partial",
+        kind: "boolean",
+        description: "The upload leaves out layers of an image that the controller has. Its first line names them and their places as JSON.",
+    },
+];
+
 pub(super) const SECRETS_QUERY: &[Parameter] = &[
     Parameter { name: "secret", kind: "string", description: "Only this secret, by name, id or URI." },
     Parameter { name: "reveal", kind: "boolean", description: "Adds the secret's content." },

@@ -6,7 +6,7 @@ use periapt_model::Right;
 
 use super::{
     operation::{Content, Operation, Route, json},
-    query::CONTENT_QUERY,
+    query::{CONTENT_QUERY, UPLOAD_QUERY},
 };
 use crate::api::resources;
 
@@ -22,7 +22,7 @@ pub(super) fn routes() -> Vec<Route> {
                     json::<ResourceUploaded>(),
                 )
                 .request(Content::Bytes)
-                .query(CONTENT_QUERY),
+                .query(UPLOAD_QUERY),
                 resources::upload,
             )
             .on(
