@@ -8,7 +8,7 @@ use std::{
 };
 
 use periapt_host_api::{
-    resource::{MAX_RESOURCE_BYTES, RegistryName},
+    resource::{ArchiveLayer, MAX_RESOURCE_BYTES, RegistryName},
     yaml,
 };
 use periapt_image::{
@@ -39,6 +39,8 @@ pub(crate) struct ImageArchive {
     pub(crate) file: File,
     /// The name by which the image was fetched from a registry, with its digest.
     pub(crate) reference: Option<RegistryName>,
+    /// The places of the image's layers in the archive.
+    pub(crate) layers: Vec<ArchiveLayer>,
 }
 
 /// The name of an image in a registry and a user of it, in the form of Juju's files.
@@ -78,9 +80,12 @@ impl ImageArchive {
             )));
         }
         let copy = file.try_clone().explain(at)?;
-        let checked = ImageSource::of_file(copy, &ImageLimits::default()).and_then(|source| check(&source));
-        checked.map_err(|error| refused(path, error))?;
-        Ok(Self { file, reference: None })
+        let checked = || {
+            let source = ImageSource::of_file(copy, &ImageLimits::default())?;
+            source.layer_places(&check(&source)?)
+        };
+        let layers = checked().map_err(|error| refused(path, error))?;
+        Ok(Self { file, reference: None, layers })
     }
 
     /// Makes an archive of the image of a layout.
@@ -93,10 +98,12 @@ impl ImageArchive {
             let file = tempfile::tempfile_in(&target).map_err(failed)?;
             let writer = BufWriter::new(file.try_clone().map_err(failed)?);
             source.write_archive(&image, writer, &target)?;
-            Ok(file)
+            let archive = ImageSource::of_file(file.try_clone().map_err(failed)?, &ImageLimits::default())?;
+            let layers = archive.layer_places(&archive.choose(&ImageChoice::default())?)?;
+            Ok((file, layers))
         };
-        let file = archived().map_err(|error| refused(path, error))?;
-        Ok(Self { file, reference })
+        let (file, layers) = archived().map_err(|error| refused(path, error))?;
+        Ok(Self { file, reference, layers })
     }
 
     async fn of_details(path: &Path) -> Result<Self> {

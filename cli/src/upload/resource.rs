@@ -1,20 +1,25 @@
 //! The upload of a resource's file or image to a controller.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, VecDeque},
     fs::File,
     io::{self, Read as _, Seek as _},
+    ops::Range,
+    os::unix::fs::FileExt as _,
     path::{Path, PathBuf},
 };
 
 use bytes::Bytes;
-use futures_util::stream;
-use periapt_client::Client;
+use futures_util::{
+    StreamExt as _,
+    stream::{self, BoxStream},
+};
+use periapt_client::{Client, ClientError};
 use periapt_host_api::{
-    Digest, ResourceName,
+    Digest, ErrorCode, ResourceName,
     api::ResourceDetails,
     charm::{ResourceKind, ResourceMeta},
-    resource::{ContentKind, MAX_RESOURCE_BYTES, RegistryName, ResourceUpload},
+    resource::{ArchiveLayer, ContentKind, MAX_RESOURCE_BYTES, RegistryName, ResourceUpload, frame_ranges},
 };
 use sha2::{Digest as _, Sha256};
 
@@ -39,6 +44,8 @@ pub(crate) struct ResourceFile {
     kind: ContentKind,
     /// The name by which an image was fetched from a registry.
     reference: Option<RegistryName>,
+    /// The places of an image's layers in the file; none of a file of another kind.
+    layers: Vec<ArchiveLayer>,
 }
 
 impl ResourceFile {
@@ -47,9 +54,9 @@ impl ResourceFile {
         match kind {
             ResourceKind::File { .. } => Self::read(place),
             ResourceKind::OciImage => {
-                let ImageArchive { file, reference } = ImageArchive::obtain(place).await?;
+                let ImageArchive { file, reference, layers } = ImageArchive::obtain(place).await?;
                 let content = Self::of(place, file)?;
-                Ok(Self { kind: ContentKind::OciImage, reference, ..content })
+                Ok(Self { kind: ContentKind::OciImage, reference, layers, ..content })
             }
         }
     }
@@ -84,7 +91,8 @@ impl ResourceFile {
             hasher.update(piece.get(..read).unwrap_or_default());
         }
         let digest = Digest::from_bytes(hasher.finalize().into());
-        Ok(Self { path: path.to_owned(), file, digest, size, kind: ContentKind::File, reference: None })
+        let (path, kind) = (path.to_owned(), ContentKind::File);
+        Ok(Self { path, file, digest, size, kind, reference: None, layers: Vec::new() })
     }
 
     /// Returns the reference to the uploaded content for a command.
@@ -93,49 +101,93 @@ impl ResourceFile {
         ResourceUpload { digest: self.digest, filename, reference: self.reference.clone() }
     }
 
-    /// Uploads it, unless the controller has it. Shows the progress on a terminal.
+    /// Uploads it, unless the controller has it. Layers of an image that the controller has are left out. Shows the progress
+    /// on a terminal.
     pub(crate) async fn upload(&self, client: &Client) -> Result<()> {
         if client.has_content(&self.digest, self.kind).await? {
             tracing::info!(digest = %self.digest, "the controller has this content");
             return Ok(());
         }
-        let shown = self.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let progress = Progress::of_upload(self.size, &shown);
-        let bar = progress.clone();
-        let pieces = move || {
-            bar.restart();
-            let (bar, mut file) = (bar.clone(), self.rewound());
-            stream::iter(std::iter::from_fn(move || {
-                let mut piece = vec![0; PIECE];
-                match file
-                    .as_mut()
-                    .map_err(|error| error.kind().into())
-                    .and_then(|file| file.read(&mut piece))
-                {
-                    Ok(0) => None,
-                    Ok(read) => {
-                        bar.advance(read as u64);
-                        piece.truncate(read);
-                        Some(Ok(Bytes::from(piece)))
-                    }
-                    Err(error) => Some(Err(error)),
+        let left_out = self.known_layers(client).await?;
+        if !left_out.is_empty() {
+            let ranges = frame_ranges(&left_out, self.size);
+            tracing::info!(layers = left_out.len(), "the controller has these layers of the image");
+            let progress = self.progress(&ranges);
+            let rest = self.pieces(ranges, &progress);
+            let uploaded = client.upload_partial_image(&self.digest, left_out, rest).await;
+            progress.finish();
+            match uploaded {
+                // The controller has lost a layer meanwhile.
+                Err(ClientError::Refused(refusal)) if refusal.code == ErrorCode::NotFound => {
+                    tracing::info!(%refusal, "the whole image is uploaded");
                 }
-            }))
-        };
-        let uploaded = client.upload_content(&self.digest, self.kind, pieces).await;
+                uploaded => return uploaded.map(drop).explain(|| format!("{}", self.path.display())),
+            }
+        }
+        let whole: Vec<_> = std::iter::once(0..self.size).collect();
+        let progress = self.progress(&whole);
+        let content = self.pieces(whole, &progress);
+        let uploaded = client.upload_content(&self.digest, self.kind, content).await;
         progress.finish();
-        uploaded.explain(|| format!("{}", self.path.display()))?;
-        Ok(())
+        uploaded.map(drop).explain(|| format!("{}", self.path.display()))
+    }
+
+    /// Returns the layers of an image that the controller has.
+    async fn known_layers(&self, client: &Client) -> Result<Vec<ArchiveLayer>> {
+        let mut known = Vec::new();
+        for layer in &self.layers {
+            if client.has_content(&layer.digest, ContentKind::File).await? {
+                known.push(*layer);
+            }
+        }
+        Ok(known)
+    }
+
+    fn progress(&self, ranges: &[Range<u64>]) -> Progress {
+        let shown = self.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Progress::of_upload(ranges.iter().map(|range| range.end - range.start).sum(), &shown)
+    }
+
+    /// Returns ranges of the file, piece by piece and from the beginning at each call, up to its end when its digest was
+    /// taken.
+    fn pieces(
+        &self,
+        ranges: Vec<Range<u64>>,
+        progress: &Progress,
+    ) -> impl Fn() -> BoxStream<'static, io::Result<Bytes>> + Send + Sync {
+        let bar = progress.clone();
+        move || {
+            bar.restart();
+            let (bar, file) = (bar.clone(), self.file.try_clone());
+            let mut rest: VecDeque<Range<u64>> = ranges.clone().into();
+            let pieces = std::iter::from_fn(move || match &file {
+                Ok(file) => next_piece(file, &mut rest).transpose(),
+                Err(error) => Some(Err(error.kind().into())),
+            });
+            stream::iter(pieces.inspect(move |piece| {
+                bar.advance(piece.as_ref().map_or(0, |piece| piece.len() as u64));
+            }))
+            .boxed()
+        }
     }
 }
 
-impl ResourceFile {
-    /// Returns the file from its start, up to its end when its digest was taken.
-    fn rewound(&self) -> io::Result<io::Take<File>> {
-        let mut file = self.file.try_clone()?;
-        file.rewind()?;
-        Ok(file.take(self.size))
+/// Reads the next piece of ranges of a file, and takes it off them. None means that nothing is left.
+fn next_piece(file: &File, rest: &mut VecDeque<Range<u64>>) -> io::Result<Option<Bytes>> {
+    let Some(range) = rest.front_mut() else { return Ok(None) };
+    let most = usize::try_from(range.end - range.start).unwrap_or(PIECE).min(PIECE);
+    let mut piece = vec![0; most];
+    let read = file.read_at(&mut piece, range.start)?;
+    if read == 0 {
+        // The file was truncated meanwhile, which the controller tells by the digest.
+        return Ok(None);
     }
+    range.start += read as u64;
+    if range.start >= range.end {
+        rest.pop_front();
+    }
+    piece.truncate(read);
+    Ok(Some(piece.into()))
 }
 
 /// Parses `NAME=FILE`. For an image, the file may be a directory or a name in a registry.
@@ -204,6 +256,25 @@ mod tests {
         for bad in ["data", "data=", "=x", "../data=x"] {
             assert!(argument(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn ranges_of_a_file_are_read_piece_by_piece() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file");
+        let content: Vec<u8> = (0..3 * PIECE).map(|index| (index % 251) as u8).collect();
+        std::fs::write(&path, &content).unwrap();
+        let file = File::open(&path).unwrap();
+        let (first, last) = (10..PIECE as u64 + 30, 3 * PIECE as u64 - 5..3 * PIECE as u64);
+        let mut rest: VecDeque<_> = [first, last].into();
+        let mut read = Vec::new();
+        while let Some(piece) = next_piece(&file, &mut rest).unwrap() {
+            assert!(!piece.is_empty() && piece.len() <= PIECE);
+            read.extend_from_slice(&piece);
+        }
+        assert!(read == [&content[10..PIECE + 30], &content[3 * PIECE - 5..]].concat());
+        let mut behind: VecDeque<_> = std::iter::once(3 * PIECE as u64..4 * PIECE as u64).collect();
+        assert!(next_piece(&file, &mut behind).unwrap().is_none(), "the file was truncated");
     }
 
     #[test]
