@@ -19,6 +19,7 @@ mod file_system;
 mod fixture;
 mod identity;
 mod journal;
+mod layers;
 mod listeners;
 mod logs;
 mod many_workloads;
