@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Digest, rule::BrokenRule};
 
-/// The most layers of an archive's parts. An image has no more.
-pub const MAX_ARCHIVE_LAYERS: usize = 127;
+/// The most layers that are parts of their own. One commit registers all of them, and a commit has at most 100 keys. An
+/// image may have more layers: the smallest ones stay in the frame.
+pub const MAX_ARCHIVE_LAYERS: usize = 64;
 
 /// The longest first line of an upload that leaves out layers, in bytes. The places of all layers fit.
 pub const MAX_PARTIAL_HEAD: usize = 64 << 10;

@@ -2,7 +2,10 @@
 
 use std::{fs, os::unix::fs::symlink};
 
-use periapt_host_api::{Digest, resource::check_layers};
+use periapt_host_api::{
+    Digest,
+    resource::{MAX_ARCHIVE_LAYERS, check_layers},
+};
 use periapt_image::{ImageChoice, ImageLimits, ImageSource, ImageSourceForm, LayerForm};
 use serde_json::json;
 
@@ -362,4 +365,19 @@ fn a_layer_that_is_in_an_archive_once_has_one_place() {
     let (source, image) = chosen(&work().archive(&members), &ImageLimits::default()).unwrap();
     assert_eq!(image.layers.len(), 2);
     assert_eq!(source.layer_places(&image).unwrap().len(), 1);
+}
+
+#[test]
+fn of_very_many_layers_the_largest_have_places() {
+    let layers: Vec<_> = (0..MAX_ARCHIVE_LAYERS + 3)
+        .map(|number| layer(&[file("data", vec![number as u8; 5_000 + 1_024 * (number % 7)])]))
+        .collect();
+    let work = work();
+    let (source, image) =
+        chosen(&work.archive(&members(&image(&layers).files())), &ImageLimits::default()).unwrap();
+    let places = source.layer_places(&image).unwrap();
+    assert_eq!(places.len(), MAX_ARCHIVE_LAYERS);
+    check_layers(&places, 1 << 30).unwrap();
+    let smallest = image.layers.iter().map(|layer| layer.size).min().unwrap();
+    assert_eq!(places.iter().filter(|place| place.size == smallest).count(), 10 - 3);
 }
