@@ -5,8 +5,10 @@ mod backup;
 mod blob;
 mod charm;
 mod controllers;
+mod layers;
 mod operator;
 mod resource;
 mod user;
 
 pub use blob::Download;
+pub use layers::KnownLayer;

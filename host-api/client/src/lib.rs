@@ -23,7 +23,7 @@ mod retry;
 mod seen;
 
 pub use addresses::{Addresses, AddressesError};
-pub use api::Download;
+pub use api::{Download, KnownLayer};
 pub use backoff::Backoff;
 pub use connection::{Client, Learned};
 pub use error::{Attempt, AttemptError, ClientError, RequestOutcome};

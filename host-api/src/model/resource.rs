@@ -9,8 +9,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use parts::{
-    ArchiveLayer, ArchiveParts, ArchiveSegment, MAX_ARCHIVE_LAYERS, MAX_PARTIAL_HEAD, MIN_ARCHIVE_LAYER,
-    PartialUpload, check_layers, frame_ranges,
+    ArchiveLayer, ArchiveParts, ArchiveSegment, ContentLayers, MAX_ARCHIVE_LAYERS, MAX_PARTIAL_HEAD,
+    MIN_ARCHIVE_LAYER, PartialUpload, check_layers, frame_ranges,
 };
 
 use crate::{Digest, ResourceName, Timestamp, UserName, excerpt::shortened, rule::BrokenRule};

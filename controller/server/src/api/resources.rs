@@ -19,9 +19,9 @@ use periapt_host_api::{
     AgentName, ApplicationName, Digest, ErrorCode, ModelUuid, Refusal, ResourceName, UnitName,
     api::ResourceDetails,
     command::ResourceUploaded,
-    resource::{ContentKind, MAX_RESOURCE_BYTES, ResourceKey},
+    resource::{ContentKind, ContentLayers, MAX_RESOURCE_BYTES, ResourceKey},
 };
-use periapt_model::{Input, UploadedResource, may_know_resource, resource_details, resource_for_unit};
+use periapt_model::{Input, Root, UploadedResource, may_know_resource, resource_details, resource_for_unit};
 use tokio::task::JoinError;
 
 use crate::{
@@ -249,14 +249,44 @@ pub(crate) async fn of_unit(
     )>,
     headers: HeaderMap,
 ) -> HandlerResult<Response> {
+    let stored = {
+        let root = &durable.current().root;
+        let digest = of_runners_unit(root, &who, [agent, model, application, number, resource, digest])?;
+        StoredContent::of_resource(root, &digest)
+    };
+    blob::respond(&contents, &stored, &method, &headers).await
+}
+
+/// Answers with the layers in a content, of which the agent may have some.
+pub(crate) async fn layers_of_unit(
+    State(durable): State<Durable>,
+    who: RequestCaller,
+    Path((agent, model, application, number, resource, digest)): Path<(
+        String,
+        String,
+        String,
+        String,
+        String,
+        String,
+    )>,
+) -> HandlerResult<Json<ContentLayers>> {
+    let root = &durable.current().root;
+    let digest = of_runners_unit(root, &who, [agent, model, application, number, resource, digest])?;
+    let known = root.resource_content(&digest).ok_or_else(|| BlobKind::Resource.unknown(&digest))?;
+    let layers = known.parts.as_ref().map(|parts| parts.layers.clone()).unwrap_or_default();
+    Ok(Json(ContentLayers { size: known.size, layers }))
+}
+
+/// Returns the digest of a content that a runner may read for its unit, of the names in a path.
+fn of_runners_unit(
+    root: &Root,
+    who: &RequestCaller,
+    [agent, model, application, number, resource, digest]: [String; 6],
+) -> Result<Digest, Refusal> {
     let (agent, model): (AgentName, ModelUuid) = (parsed(&agent)?, parsed(&model)?);
     let caller = who.runner(&agent, model)?;
     let unit: UnitName = parsed(&format!("{application}/{number}"))?;
     let (name, digest): (ResourceName, Digest) = (parsed(&resource)?, parsed(&digest)?);
-    let stored = {
-        let root = &durable.current().root;
-        resource_for_unit(root, &caller, &unit, &ResourceKey { name, digest })?;
-        StoredContent::of_resource(root, &digest)
-    };
-    blob::respond(&contents, &stored, &method, &headers).await
+    resource_for_unit(root, &caller, &unit, &ResourceKey { name, digest })?;
+    Ok(digest)
 }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, path::Path, time::Duration};
 
 use bytes::Bytes;
 use futures_util::stream;
-use periapt_client::{Client, ClientError};
+use periapt_client::{Client, ClientError, KnownLayer};
 use periapt_controller::{BackupChain, BackupKeys, RestoredKeys, RestoredLog, restore};
 use periapt_host_api::{
     Digest, ErrorCode,
@@ -146,7 +146,7 @@ async fn an_upload_leaves_out_what_is_there_and_agents_get_the_same_bytes() {
     let _there = agent.connect().await;
     let model = fixture.add_model("m").await;
     let (one, two) = (archive("1"), archive("2"));
-    let base = base(&two);
+    let (in_one, base) = (base(&one), base(&two));
     assert!(!client.has_resource(&base.digest).await.unwrap());
     upload(client, &one).await.unwrap();
     assert!(client.has_resource(&base.digest).await.unwrap());
@@ -169,6 +169,22 @@ async fn an_upload_leaves_out_what_is_there_and_agents_get_the_same_bytes() {
     let of = unit("stocked/0");
     agent.client.fetch_unit_resource(&agent.name, &model.uuid, &of, &key, &mut fetched).await.unwrap();
     assert!(fetched == two);
+
+    // An agent that has the first image takes the layer from there.
+    let found = agent.client.unit_resource_layers(&agent.name, &model.uuid, &of, &key).await.unwrap();
+    assert_eq!(found.size, two.len() as u64);
+    assert!(found.layers.len() == 2 && found.layers.contains(&base), "{found:?}");
+    let place = TempDir::new().unwrap();
+    for (from, expected) in [(in_one.at, true), (in_one.at + 1, false)] {
+        let path = place.path().join("one.tar");
+        std::fs::write(&path, &one).unwrap();
+        let known = KnownLayer { place: base, file: std::fs::File::open(&path).unwrap(), from };
+        let (whose, mut beside) = ((&agent.name, &model.uuid), Vec::new());
+        let known = (found.size, vec![known]);
+        let fetched = agent.client.fetch_unit_resource_beside(whose, &of, &key, known, &mut beside).await;
+        assert_eq!(fetched.unwrap(), expected);
+        assert_eq!(beside == two, expected);
+    }
     fixture.stop().await;
 }
 

@@ -35,9 +35,9 @@ pub(super) struct BlobRequest<'a> {
 
 /// A blob that arrives in pieces. Its digest and its size are not checked.
 pub struct Download {
-    peer: Peer,
-    body: Incoming,
-    what: &'static str,
+    pub(super) peer: Peer,
+    pub(super) body: Incoming,
+    pub(super) what: &'static str,
 }
 
 impl Download {

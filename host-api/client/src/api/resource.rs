@@ -109,9 +109,8 @@ impl Client {
         key: &ResourceKey,
         writer: &mut (impl AsyncWrite + Unpin + Send),
     ) -> Result<u64> {
-        let ResourceKey { name, digest } = key;
-        let path = format!("/v1/agents/{agent}/models/{model}/units/{unit}/resources/{name}/{digest}");
-        let wanted = BlobRequest { path, what: "resource", digest, limit: MAX_RESOURCE_BYTES };
+        let path = unit_resource_path(agent, model, unit, key);
+        let wanted = BlobRequest { path, what: "resource", digest: &key.digest, limit: MAX_RESOURCE_BYTES };
         self.fetch_blob(wanted, writer).await
     }
 
@@ -126,6 +125,16 @@ impl Client {
         let path = format!("/v1/agents/{agent}/programs/{digest}");
         self.fetch_blob(BlobRequest { path, what: "program", digest, limit: MAX_PROGRAM_BYTES }, writer).await
     }
+}
+
+/// Returns the path of the content of a resource of a unit's application.
+pub(super) fn unit_resource_path(
+    agent: &AgentName,
+    model: &ModelUuid,
+    unit: &UnitName,
+    ResourceKey { name, digest }: &ResourceKey,
+) -> String {
+    format!("/v1/agents/{agent}/models/{model}/units/{unit}/resources/{name}/{digest}")
 }
 
 fn content_path(digest: &Digest) -> String {

@@ -49,6 +49,17 @@ pub struct PartialUpload {
     pub left_out: Vec<ArchiveLayer>,
 }
 
+/// The layers in the content of a resource, by which an agent knows what it need not fetch.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct ContentLayers {
+    /// The size of the content, in bytes.
+    pub size: u64,
+    /// The places of its layers; none of a content that is no image, or that is kept whole.
+    #[serde(default)]
+    pub layers: Vec<ArchiveLayer>,
+}
+
 /// A range of an archive that lies in one part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArchiveSegment {

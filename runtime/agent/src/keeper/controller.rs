@@ -4,12 +4,13 @@ use std::{collections::BTreeMap, future::Future, path::Path};
 
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
+use periapt_client::KnownLayer;
 use periapt_host_api::{
     AgentName, Digest, ModelUuid, Refusal, RequestId, UnitName,
     agent::{AgentAssignments, AgentPlace, Register, RunnerAnswer, RunnerCommand},
     api::WatchPosition,
     command::{CommandResults, Commands},
-    resource::ResourceKey,
+    resource::{ContentLayers, ResourceKey},
     secret::{SecretData, SecretKey},
     view::FrameLine,
     workload_log::WorkloadLogPart,
@@ -88,6 +89,25 @@ pub(crate) trait Controller: Clone + Send + Sync + 'static {
         key: &ResourceKey,
         file: &Path,
     ) -> impl Future<Output = Result<(), ControllerError>> + Send;
+
+    /// Returns the layers in the content of a resource that a unit may read.
+    fn resource_layers(
+        &self,
+        model: ModelUuid,
+        unit: &UnitName,
+        key: &ResourceKey,
+    ) -> impl Future<Output = Result<ContentLayers, ControllerError>> + Send;
+
+    /// Writes the content of a resource that a unit may read to a file, from layers that are here and the rest. `known` has
+    /// the size of the content, in bytes. Returns false if it does not have its digest.
+    fn resource_beside(
+        &self,
+        model: ModelUuid,
+        unit: &UnitName,
+        key: &ResourceKey,
+        known: (u64, Vec<KnownLayer>),
+        file: &Path,
+    ) -> impl Future<Output = Result<bool, ControllerError>> + Send;
 
     /// Writes a charm's archive to a file, and verifies its digest.
     fn charm(&self, digest: Digest, file: &Path) -> impl Future<Output = Result<(), ControllerError>> + Send;

@@ -2,13 +2,17 @@
 //!
 //! A model's runner gets only resources that the controller gave this agent for the same model: each model has its own
 //! directory. It gets a descriptor, so a deletion never affects a hook.
+//!
+//! A former image stays until the next one of its application is here, which takes the layers from it that both have.
+
+mod layers;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs::{self, File, Permissions},
     io,
     os::unix::fs::PermissionsExt as _,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -18,7 +22,7 @@ use std::{
 use parking_lot::{Mutex, MutexGuard};
 use periapt_host_api::{
     ApplicationName, Digest, ModelUuid, UnitName,
-    resource::ResourceKey,
+    resource::{ContentLayers, MAX_RESOURCE_BYTES, ResourceKey, check_layers},
     view::{FrameLine, ViewEntity, ViewKey},
 };
 use tokio::task::spawn_blocking;
@@ -26,7 +30,7 @@ use tokio::task::spawn_blocking;
 use super::{
     controller::{Controller, ControllerError},
     directories::Directories,
-    temporary::Temporary,
+    temporary::{self, Temporary},
 };
 
 /// The number of the next download. All models share the directory of unfinished work.
@@ -44,6 +48,8 @@ pub(crate) struct Resources<C> {
 struct State {
     /// The resources of each application here, from the frames.
     shown: BTreeMap<ApplicationName, BTreeSet<Digest>>,
+    /// The contents that an application has lost last, until an image of its present ones was fetched.
+    former: BTreeMap<ApplicationName, BTreeSet<Digest>>,
     /// True if an application has lost a resource since the last clean-up, or a full view has begun. Any line of a
     /// frame may remove resources, and files may be deleted only after the last line.
     unsettled: bool,
@@ -61,8 +67,29 @@ impl State {
             true => self.shown.remove(application),
             false => self.shown.insert(application.clone(), digests.clone()),
         };
-        self.unsettled |= before.is_some_and(|before| !before.is_subset(&digests));
+        let lost = before.map(|before| &before - &digests).unwrap_or_default();
+        self.unsettled |= !lost.is_empty();
+        if digests.is_empty() {
+            self.former.remove(application);
+        } else if !lost.is_empty() {
+            self.former.insert(application.clone(), lost);
+        }
     }
+
+    /// Returns the contents whose files stay.
+    fn kept(&self) -> KeptContents {
+        let shown = self.shown.values().flatten().copied().collect();
+        KeptContents { shown, former: self.former.values().flatten().copied().collect() }
+    }
+}
+
+/// The contents whose files stay.
+#[derive(Debug)]
+struct KeptContents {
+    /// The contents that applications have.
+    shown: BTreeSet<Digest>,
+    /// The contents that applications had before: their images stay.
+    former: BTreeSet<Digest>,
 }
 
 impl<C: Controller> Resources<C> {
@@ -98,22 +125,97 @@ impl<C: Controller> Resources<C> {
         tracing::info!(model = %self.model, resource = %key.name, digest = %key.digest.short(), "fetching a resource");
         let number = SEQUENCE.fetch_add(1, Ordering::Relaxed);
         let incoming = Temporary::new(self.directories.incoming().join(format!("{number}.resource")));
-        self.controller.resource(self.model, unit, key, incoming.path()).await?;
+        let found = self.layers_in(unit, key).await?;
+        if !self.put_together(unit, key, &found, incoming.path()).await? {
+            self.controller.resource(self.model, unit, key, incoming.path()).await?;
+        }
         // A hook with an older view may read a resource that its application has lost. That file is deleted with its
         // last handle.
         let kept = self.state().is_shown(&key.digest).then(|| self.path(&key.digest));
-        blocking(move || {
+        let (digest, is_image) = (key.digest, !found.layers.is_empty());
+        let file = blocking(move || {
             fs::set_permissions(incoming.path(), Permissions::from_mode(0o400))?;
             let file = File::open(incoming.path())?;
             if let Some(path) = kept {
                 if let Some(directory) = path.parent() {
                     super::directories::private_directory(directory)?;
+                    if is_image {
+                        layers::write_list(directory, &digest, &found.layers)?;
+                    }
                 }
                 fs::rename(incoming.path(), path)?;
             }
             Ok(file)
         })
-        .await
+        .await?;
+        if is_image {
+            self.let_former_go(&digest);
+        }
+        Ok(file)
+    }
+
+    /// Returns the layers in a content; none of one that is no image.
+    async fn layers_in(&self, unit: &UnitName, key: &ResourceKey) -> Result<ContentLayers, ControllerError> {
+        match self.controller.resource_layers(self.model, unit, key).await {
+            Ok(found)
+                if found.size <= MAX_RESOURCE_BYTES && check_layers(&found.layers, found.size).is_ok() =>
+            {
+                Ok(found)
+            }
+            // An earlier controller does not know the question, and any other refusal comes with the content again.
+            Ok(_) | Err(ControllerError::Refused(_)) => Ok(ContentLayers::default()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Writes an image's archive from layers that other archives here have, and fetches the rest. Returns false if there are
+    /// none, or one is damaged.
+    async fn put_together(
+        &self,
+        unit: &UnitName,
+        key: &ResourceKey,
+        found: &ContentLayers,
+        file: &Path,
+    ) -> Result<bool, ControllerError> {
+        let (directory, wanted) = (self.directories.resources(&self.model), found.layers.clone());
+        let known = match wanted.is_empty() {
+            true => Vec::new(),
+            false => blocking(move || layers::known(&directory, &wanted)).await?,
+        };
+        if known.is_empty() {
+            return Ok(false);
+        }
+        tracing::info!(layers = known.len(), of = found.layers.len(), "layers of the image are here");
+        let is_whole =
+            self.controller.resource_beside(self.model, unit, key, (found.size, known), file).await?;
+        if !is_whole {
+            tracing::warn!(digest = %key.digest.short(), "a layer of an image here is damaged: all of the image is fetched");
+        }
+        Ok(is_whole)
+    }
+
+    /// Deletes the former images of applications whose new one is here.
+    fn let_former_go(&self, digest: &Digest) {
+        let mut state = self.state();
+        let State { shown, former, .. } = &mut *state;
+        let before = former.len();
+        former
+            .retain(|application, _| !shown.get(application).is_some_and(|digests| digests.contains(digest)));
+        if former.len() < before {
+            let kept = state.kept();
+            drop(state);
+            self.keep_only(kept);
+        }
+    }
+
+    /// Deletes all files but those of some contents.
+    fn keep_only(&self, kept: KeptContents) {
+        let directory = self.directories.resources(&self.model);
+        spawn_blocking(move || {
+            if let Err(error) = keep_only(&directory, &kept) {
+                tracing::warn!(%error, "unused resources could not be deleted");
+            }
+        });
     }
 
     /// Records a frame line's changes of applications, and deletes resources that none has any more.
@@ -123,6 +225,7 @@ impl<C: Controller> Resources<C> {
             // A new runner starts with a full view. After the view's last line, files of earlier agents go, too.
             if line.from.is_none() && line.is_first() {
                 state.shown.clear();
+                state.former.clear();
                 state.unsettled = true;
             }
             for key in &line.deletes {
@@ -140,14 +243,9 @@ impl<C: Controller> Resources<C> {
             if !line.is_last() || !std::mem::take(&mut state.unsettled) {
                 return;
             }
-            state.shown.values().flatten().copied().collect::<BTreeSet<_>>()
+            state.kept()
         };
-        let directory = self.directories.resources(&self.model);
-        spawn_blocking(move || {
-            if let Err(error) = keep_only(directory, &kept) {
-                tracing::warn!(%error, "unused resources could not be deleted");
-            }
-        });
+        self.keep_only(kept);
     }
 
     fn path(&self, digest: &Digest) -> PathBuf {
@@ -160,16 +258,20 @@ impl<C: Controller> Resources<C> {
     }
 }
 
-fn keep_only(directory: PathBuf, kept: &BTreeSet<Digest>) -> io::Result<()> {
-    let kept: BTreeSet<String> = kept.iter().map(Digest::to_string).collect();
+fn keep_only(directory: &Path, kept: &KeptContents) -> io::Result<()> {
+    let stays = |content: Digest| {
+        kept.shown.contains(&content)
+            || kept.former.contains(&content) && layers::is_listed(directory, &content)
+    };
     let entries = match fs::read_dir(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         entries => entries?,
     };
     for entry in entries {
         let entry = entry?;
-        if entry.file_name().to_str().is_none_or(|name| !kept.contains(name)) {
-            fs::remove_file(entry.path())?;
+        if !entry.file_name().to_str().and_then(layers::content_of).is_some_and(stays) {
+            // Another clean-up may be faster.
+            temporary::remove(&entry.path())?;
         }
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! The routes of resources.
 
 use http::Method;
-use periapt_host_api::{api::ResourceDetails, command::ResourceUploaded};
+use periapt_host_api::{api::ResourceDetails, command::ResourceUploaded, resource::ContentLayers};
 use periapt_model::Right;
 
 use super::{
@@ -51,6 +51,15 @@ pub(super) fn routes() -> Vec<Route> {
                     Content::Bytes,
                 ),
                 resources::of_unit,
+            ),
+        Route::new("/v1/agents/{agent}/models/{uuid}/units/{application}/{number}/resources/{resource}/{digest}/layers")
+            .on(
+                Operation::get(
+                    Right::ActAsRunner, "unitResourceLayers",
+                    "The places of layers in the content of a resource of a unit's application. An agent that has some fetches the rest in ranges.",
+                    json::<ContentLayers>(),
+                ),
+                resources::layers_of_unit,
             ),
     ]
 }

@@ -5,13 +5,13 @@ use std::{collections::BTreeMap, path::Path, sync::Arc};
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use parking_lot::{Mutex, RwLock};
-use periapt_client::{Client, ClientError, Learned, NdJson};
+use periapt_client::{Client, ClientError, KnownLayer, Learned, NdJson};
 use periapt_host_api::{
     AgentName, Digest, ErrorCode, ModelUuid, RequestId, UnitName,
     agent::{AgentAssignments, AgentPlace, ControllerPlace, Register, RunnerAnswer, RunnerCommand},
     api::WatchPosition,
     command::{CommandResults, Commands},
-    resource::ResourceKey,
+    resource::{ContentLayers, ResourceKey},
     secret::{SecretData, SecretKey},
     view::FrameLine,
     workload_log::WorkloadLogPart,
@@ -181,6 +181,32 @@ impl Controller for HttpController {
         let mut writer = tokio::fs::File::create(file).await.map_err(unusable)?;
         self.client().fetch_unit_resource(&self.agent, &model, unit, key, &mut writer).await?;
         writer.sync_all().await.map_err(unusable)
+    }
+
+    async fn resource_layers(
+        &self,
+        model: ModelUuid,
+        unit: &UnitName,
+        key: &ResourceKey,
+    ) -> Result<ContentLayers, ControllerError> {
+        Ok(self.client().unit_resource_layers(&self.agent, &model, unit, key).await?)
+    }
+
+    async fn resource_beside(
+        &self,
+        model: ModelUuid,
+        unit: &UnitName,
+        key: &ResourceKey,
+        known: (u64, Vec<KnownLayer>),
+        file: &Path,
+    ) -> Result<bool, ControllerError> {
+        let unusable =
+            |error: std::io::Error| ControllerError::Unusable(format!("{}: {error}", file.display()));
+        let mut writer = tokio::fs::File::create(file).await.map_err(unusable)?;
+        let (client, whose) = (self.client(), (&self.agent, &model));
+        let is_whole = client.fetch_unit_resource_beside(whose, unit, key, known, &mut writer).await?;
+        writer.sync_all().await.map_err(unusable)?;
+        Ok(is_whole)
     }
 
     async fn charm(&self, digest: Digest, file: &Path) -> Result<(), ControllerError> {

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fs, io::Read as _, path::Path, sync::Arc};
 use periapt_host_api::{
     Digest, ModelUuid, Refusal, Revision, StoreId, UnitName,
     record::CharmRef,
-    resource::ResourceKey,
+    resource::{ArchiveLayer, ContentLayers, ResourceKey},
     status::Life,
     view::{ApplicationView, FrameLine, LineNumber, ResourceView, ViewEntity, ViewKey},
 };
@@ -211,4 +211,56 @@ async fn what_a_line_takes_goes_with_the_last_line_of_its_frame() {
     resources.observe(&last);
     bench.until_files(1).await;
     assert_eq!(read(&resources, "two").await.unwrap(), "two");
+}
+
+/// Returns a controller's images, which all have the layer `BASE`.
+fn images(contents: &[&'static str]) -> Bench {
+    let mut bench = Bench::new(contents);
+    for content in contents {
+        let layer =
+            ArchiveLayer { at: content.find("BASE").unwrap() as u64, size: 4, digest: digest("BASE") };
+        let layers = ContentLayers { size: content.len() as u64, layers: vec![layer] };
+        bench.controller.layers.insert(digest(content), layers);
+    }
+    bench
+}
+
+#[tokio::test]
+async fn layers_of_the_former_image_are_not_fetched_again_and_it_goes_then() {
+    let bench = images(&["1 BASE one", "22 BASE two", "BASE three"]);
+    let fetched_bytes = || bench.controller.fetched_bytes.load(std::sync::atomic::Ordering::Relaxed);
+    let resources = bench.resources(1);
+    resources.observe(&frame(None, &["1 BASE one"]));
+    assert_eq!(read(&resources, "1 BASE one").await.unwrap(), "1 BASE one");
+    assert_eq!((bench.fetched(), bench.files("resources")), (1, 2), "the image, and the list of its layers");
+
+    resources.observe(&frame(Some(9), &["22 BASE two"]));
+    assert_eq!(read(&resources, "22 BASE two").await.unwrap(), "22 BASE two");
+    assert_eq!((bench.fetched(), fetched_bytes()), (1, 7), "all but the layer");
+    bench.until_files(2).await;
+
+    resources.observe(&frame(Some(9), &["22 BASE two", "BASE three"]));
+    assert_eq!(read(&resources, "BASE three").await.unwrap(), "BASE three");
+    assert_eq!((bench.fetched(), fetched_bytes(), bench.files("resources")), (1, 13, 4));
+    let gone = FrameLine {
+        puts: Vec::new(),
+        deletes: vec![ViewKey::Application("app".parse().unwrap())],
+        ..frame(Some(9), &[])
+    };
+    resources.observe(&gone);
+    bench.until_files(0).await;
+}
+
+#[tokio::test]
+async fn an_image_is_fetched_whole_where_a_layer_of_the_former_one_is_damaged() {
+    let bench = images(&["1 BASE one", "22 BASE two"]);
+    let resources = bench.resources(1);
+    resources.observe(&frame(None, &["1 BASE one"]));
+    read(&resources, "1 BASE one").await.unwrap();
+    let path = resources.path(&digest("1 BASE one"));
+    fs::remove_file(&path).unwrap();
+    fs::write(&path, "1 VASE one").unwrap();
+    resources.observe(&frame(Some(9), &["22 BASE two"]));
+    assert_eq!(read(&resources, "22 BASE two").await.unwrap(), "22 BASE two");
+    assert_eq!(bench.fetched(), 2);
 }

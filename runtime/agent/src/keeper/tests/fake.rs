@@ -3,6 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs, io,
+    os::unix::fs::FileExt as _,
     path::Path,
     sync::{
         Arc,
@@ -13,6 +14,7 @@ use std::{
 
 use futures_util::{FutureExt as _, StreamExt as _, future::BoxFuture};
 use parking_lot::Mutex;
+use periapt_client::KnownLayer;
 use periapt_helper::RunnerPaths;
 use periapt_host_api::{
     AgentName, Digest, Incarnation, LeaderTerm, ModelUuid, Refusal, Revision, StoreId, Timestamp, UnitName,
@@ -20,7 +22,7 @@ use periapt_host_api::{
     api::WatchPosition,
     command::{CommandResult, CommandResults, Commands},
     record::{CharmRef, UnitRecord},
-    resource::ResourceKey,
+    resource::{ContentLayers, ResourceKey, frame_ranges},
     secret::{SecretData, SecretKey},
     status::{AgentStatus, Life, StatusInfo, WorkloadStatus},
     view::{ApplicationView, FrameLine, Leader, UnitView, ViewEntity},
@@ -97,8 +99,12 @@ pub(crate) struct FakeController {
     pub(crate) archive: Arc<Mutex<Result<Vec<u8>, ControllerError>>>,
     /// The contents of resources, by their digests. Each clone has contents of its own.
     pub(crate) contents: BTreeMap<Digest, Result<&'static str, ControllerError>>,
+    /// The layers in contents. Each clone has its own.
+    pub(crate) layers: BTreeMap<Digest, ContentLayers>,
     /// The number of calls that fetched an archive or a content.
     pub(crate) fetched: Arc<AtomicUsize>,
+    /// The bytes that were fetched of contents of which some layers were there.
+    pub(crate) fetched_bytes: Arc<AtomicUsize>,
     /// The registrations that were sent, taken or not.
     pub(crate) registered: Arc<Mutex<Vec<Register>>>,
     /// The answer to registrations.
@@ -144,7 +150,9 @@ impl FakeController {
             fetched_programs: Arc::default(),
             archive: Arc::new(Mutex::new(away())),
             contents: BTreeMap::new(),
+            layers: BTreeMap::new(),
             fetched: Arc::default(),
+            fetched_bytes: Arc::default(),
             registered: Arc::default(),
             registers: Arc::new(Mutex::new(Ok(()))),
         }
@@ -233,6 +241,40 @@ impl Controller for FakeController {
         tokio::task::yield_now().await;
         let content = self.contents.get(&key.digest).cloned().unwrap_or_else(away)?;
         fs::write(file, content).map_err(|error| ControllerError::Away(error.to_string()))
+    }
+
+    async fn resource_layers(
+        &self,
+        _model: ModelUuid,
+        _unit: &UnitName,
+        key: &ResourceKey,
+    ) -> Result<ContentLayers, ControllerError> {
+        Ok(self.layers.get(&key.digest).cloned().unwrap_or_default())
+    }
+
+    async fn resource_beside(
+        &self,
+        _model: ModelUuid,
+        _unit: &UnitName,
+        key: &ResourceKey,
+        (size, known): (u64, Vec<KnownLayer>),
+        file: &Path,
+    ) -> Result<bool, ControllerError> {
+        let failed = |error: io::Error| ControllerError::Away(error.to_string());
+        let whole = self.contents.get(&key.digest).cloned().unwrap_or_else(away)?.as_bytes();
+        let places: Vec<_> = known.iter().map(|layer| layer.place).collect();
+        let mut content = vec![0; whole.len()];
+        for range in frame_ranges(&places, size) {
+            let range = range.start as usize..range.end as usize;
+            self.fetched_bytes.fetch_add(range.len(), Ordering::Relaxed);
+            content[range.clone()].copy_from_slice(&whole[range]);
+        }
+        for KnownLayer { place, file, from } in known {
+            let range = place.at as usize..(place.at + place.size) as usize;
+            file.read_exact_at(&mut content[range], from).map_err(failed)?;
+        }
+        fs::write(file, &content).map_err(failed)?;
+        Ok(Digest::of(&content) == key.digest)
     }
 
     async fn charm(&self, _digest: Digest, file: &Path) -> Result<(), ControllerError> {
