@@ -165,7 +165,7 @@ async fn an_upload_leaves_out_what_is_there_and_agents_get_the_same_bytes() {
     };
     model.command(attach).await.unwrap();
     let key = ResourceKey { name: "data".parse().unwrap(), digest };
-    let mut fetched = Vec::new();
+    let mut fetched: Vec<u8> = Vec::new();
     let of = unit("stocked/0");
     agent.client.fetch_unit_resource(&agent.name, &model.uuid, &of, &key, &mut fetched).await.unwrap();
     assert!(fetched == two);
@@ -179,7 +179,7 @@ async fn an_upload_leaves_out_what_is_there_and_agents_get_the_same_bytes() {
         let path = place.path().join("one.tar");
         std::fs::write(&path, &one).unwrap();
         let known = KnownLayer { place: base, file: std::fs::File::open(&path).unwrap(), from };
-        let (whose, mut beside) = ((&agent.name, &model.uuid), Vec::new());
+        let (whose, mut beside) = ((&agent.name, &model.uuid), Vec::<u8>::new());
         let known = (found.size, vec![known]);
         let fetched = agent.client.fetch_unit_resource_beside(whose, &of, &key, known, &mut beside).await;
         assert_eq!(fetched.unwrap(), expected);
