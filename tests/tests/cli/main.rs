@@ -31,6 +31,7 @@ mod joining;
 mod kills;
 mod languages;
 mod later;
+mod layers;
 mod migrating;
 mod mistakes;
 mod moving;
