@@ -24,8 +24,8 @@ pub use model::{
     storage,
 };
 pub use protocol::{
-    agent, api, backup, command, container, logs, member, migration, pod, problem, program, status, timing,
-    trace, view, workload_log,
+    agent, api, backup, command, container, exec_session, logs, member, migration, pod, problem, program,
+    status, timing, trace, view, workload_log,
 };
 pub use values::{
     duration, excerpt, glob, hash, id, level, name, rule, size, truth, unit_map, version, yaml,

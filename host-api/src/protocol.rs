@@ -5,6 +5,7 @@ pub mod api;
 pub mod backup;
 pub mod command;
 pub mod container;
+pub mod exec_session;
 pub mod logs;
 pub mod member;
 pub mod migration;

@@ -2,4 +2,4 @@
 
 pub(crate) mod entity;
 pub(crate) mod entry;
-mod operation;
+pub(crate) mod operation;

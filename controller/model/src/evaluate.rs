@@ -65,7 +65,7 @@ pub fn evaluate(
             let answer = commit::runner_call(&mut tx, agent, call)?;
             Ok((finish(tx)?, Output::Runner(answer)))
         }
-        Input::Refused(request) => Ok((audit::entry::audit(root, request.clone()), Output::Done)),
+        Input::Audit(request) => Ok((audit::entry::audit(root, request.clone()), Output::Done)),
         Input::Worker(command) => Ok((worker_command(root, command, env)?, Output::Done)),
     }
 }

@@ -67,8 +67,10 @@ pub enum Input {
     Runner(ModelUuid, RunnerCommand),
     /// A command of the controller's own workers.
     Worker(WorkerCommand),
-    /// Refused requests that did not reach the writer, for the audit log.
-    Refused(AuditedRequest),
+    /// A request that did not reach the writer as a command, for the audit log: refused ones, and the beginning and the end
+    /// of a session. The stored name is that of the first of them.
+    #[serde(rename = "refused")]
+    Audit(AuditedRequest),
 }
 
 /// One command of a user's request with an id, by which the command is known when the request is sent again.

@@ -49,6 +49,7 @@ pub use answer::keep::has_kept_answer;
 pub use application::constraints::limited;
 pub use application::plan::{RefreshRequest, plan_refresh};
 pub use audit::entry::{Origin, audit, audited, name_in_requests};
+pub use audit::operation::session_subject;
 pub use controller::level::check as check_level;
 pub use entity::{Entity, EntityKey, ModelKey};
 pub use evaluate::evaluate;

@@ -13,6 +13,7 @@ mod caller;
 mod charms;
 mod connection;
 mod controller;
+mod exec_sessions;
 mod failure;
 mod find;
 mod guard;

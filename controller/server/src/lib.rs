@@ -10,6 +10,7 @@ mod bounds;
 mod check;
 mod clock;
 mod enrolled;
+mod exec_sessions;
 mod history;
 mod listen;
 mod login;
@@ -37,6 +38,7 @@ mod tasks;
 mod watch;
 mod workers;
 mod workload_logs;
+mod workload_orders;
 mod writer;
 
 pub use api::{RouteRight, access_document, openapi, route_rights};

@@ -52,7 +52,7 @@ use crate::{
     store_slot::StoreSlot,
     supervision::WorkerHealth,
     watch::Watches,
-    workload_logs::WorkloadLogs,
+    workload_orders::WorkloadOrders,
     writer::{self, Commands, Journal, LoadedStore, Queue, Writer},
 };
 
@@ -251,7 +251,7 @@ impl Options {
             log_position: DurablePosition::default(),
             backups,
             issuer,
-            workload_logs: WorkloadLogs::new(Arc::clone(&self.random)),
+            workload_orders: WorkloadOrders::new(Arc::clone(&self.random)),
         };
         let (opener, clock, random) = (self.store, Arc::clone(&self.clock), self.random);
         let (growth_of, refusals) = (growth.clone(), state.refusals.clone());

@@ -31,7 +31,7 @@ use crate::{
     seal::SecretSealer,
     show::StatusSource,
     watch::Watches,
-    workload_logs::WorkloadLogs,
+    workload_orders::WorkloadOrders,
 };
 
 /// Declares the whole state, from which handlers extract parts by type (`State<Durable>`).
@@ -92,8 +92,8 @@ parts! {
     refusals: Refusals,
     /// The directory that backups are made of.
     backups: BackupSource,
-    /// The output of workloads that operators wait for.
-    workload_logs: WorkloadLogs,
+    /// The orders of operators to workloads: for output, and for sessions.
+    workload_orders: WorkloadOrders,
 }
 
 /// The parts for streamed answers: watches, bounds on them, and their common end.

@@ -47,7 +47,7 @@ async fn write(refusals: &Refusals, commands: &Commands, clock: &dyn Clock) {
     if taken.is_empty() {
         return;
     }
-    let inputs = taken.into_iter().map(|request| Input::Refused(request).into()).collect();
+    let inputs = taken.into_iter().map(|request| Input::Audit(request).into()).collect();
     let answered = commands.submit(QueueKey::Controller, &Caller::Worker, inputs, 0).await;
     let refused = match answered {
         Ok(answered) => answered.into_iter().find_map(|answered| answered.result.err()),

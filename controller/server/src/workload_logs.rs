@@ -1,36 +1,19 @@
-//! The output of workloads, handed from agents to operators who wait for it (decision 93). Nothing of it is kept: this is
-//! memory of this controller, for as long as an operator reads.
+//! The output of workloads, as an operator reads it from the unit's agent (decision 93).
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use parking_lot::Mutex;
 use periapt_host_api::{
-    AgentName, ErrorCode, Refusal, RequestId, excerpt,
+    AgentName, ErrorCode, Refusal, excerpt,
     workload_log::{WorkloadLogOrder, WorkloadLogPart},
 };
 use serde::Deserialize;
-use tokio::{
-    sync::{mpsc, watch},
-    time::timeout,
-};
+use tokio::time::timeout;
 
-use crate::clock::RandomSource;
-
-/// The most orders of all agents.
-const ORDERS: usize = 256;
-
-/// The most orders of one agent: each takes a stream of it.
-const ORDERS_OF_AGENT: usize = 16;
-
-/// The parts of one order that wait for the operator, each of at most 64 KiB.
-const PARTS: usize = 4;
+use crate::workload_orders::{OpenOrder, WorkloadOrders};
 
 /// The time in which an agent answers an order.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(20);
-
-/// The time in which an operator takes a part. One that takes nothing for so long is not served further.
-const TAKEN_WITHIN: Duration = Duration::from_secs(20);
 
 /// The end of the head of an answer, and the most bytes before it.
 const HEAD_END: &[u8] = b"\r\n\r\n";
@@ -50,96 +33,22 @@ struct PodMessage {
     message: String,
 }
 
-/// The open orders. Cloning is cheap.
-#[derive(Clone)]
-pub(crate) struct WorkloadLogs {
-    shared: Arc<Shared>,
-    random: Arc<dyn RandomSource>,
-}
-
-#[derive(Debug, Default)]
-struct Shared {
-    orders: Mutex<BTreeMap<RequestId, Relay>>,
-    /// Changes with the orders.
-    changed: watch::Sender<()>,
-}
-
-#[derive(Debug)]
-struct Relay {
-    agent: AgentName,
-    order: WorkloadLogOrder,
-    parts: mpsc::Sender<(WorkloadLogPart, Bytes)>,
-}
-
 /// The operator's end of an order. Dropping it ends the order.
-pub(crate) struct WorkloadLog {
-    id: RequestId,
-    logs: WorkloadLogs,
-    parts: mpsc::Receiver<(WorkloadLogPart, Bytes)>,
-}
+pub(crate) struct WorkloadLog(OpenOrder);
 
-impl WorkloadLogs {
-    /// Creates a list without orders.
-    pub(crate) fn new(random: Arc<dyn RandomSource>) -> Self {
-        Self { shared: Arc::default(), random }
-    }
-
-    /// Opens an order to an agent.
+impl WorkloadLog {
+    /// Orders a log from an agent.
     ///
     /// # Errors
     /// Too many are open.
-    pub(crate) fn open(&self, agent: AgentName, order: WorkloadLogOrder) -> Result<WorkloadLog, Refusal> {
-        let (sender, parts) = mpsc::channel(PARTS);
-        let id = RequestId::from_random_bytes(self.random.seed());
-        let mut orders = self.shared.orders.lock();
-        let of_agent = orders.values().filter(|relay| relay.agent == agent).count();
-        if orders.len() >= ORDERS || of_agent >= ORDERS_OF_AGENT {
-            let text =
-                format!("the logs of too many workloads are read, at most {ORDERS_OF_AGENT} of one agent");
-            return Err(Refusal::new(ErrorCode::TooManyRequests, text));
-        }
-        orders.insert(id, Relay { agent, order, parts: sender });
-        drop(orders);
-        self.shared.changed.send_replace(());
-        Ok(WorkloadLog { id, logs: self.clone(), parts })
+    pub(crate) fn open(
+        orders: &WorkloadOrders,
+        agent: AgentName,
+        order: WorkloadLogOrder,
+    ) -> Result<Self, Refusal> {
+        orders.open_log(agent, order).map(Self)
     }
 
-    /// Returns the open orders to an agent.
-    pub(crate) fn of(&self, agent: &AgentName) -> BTreeMap<RequestId, WorkloadLogOrder> {
-        let orders = self.shared.orders.lock();
-        let of_agent = orders.iter().filter(|(_, relay)| relay.agent == *agent);
-        of_agent.map(|(id, relay)| (*id, relay.order.clone())).collect()
-    }
-
-    /// Returns the changes of all orders.
-    pub(crate) fn changes(&self) -> watch::Receiver<()> {
-        self.shared.changed.subscribe()
-    }
-
-    /// Hands a part over, once the operator has room for it.
-    ///
-    /// # Errors
-    /// The agent has no such order, or the operator takes nothing.
-    pub(crate) async fn pass(
-        &self,
-        agent: &AgentName,
-        id: RequestId,
-        part: (WorkloadLogPart, Bytes),
-    ) -> Result<(), Refusal> {
-        let gone = || Refusal::not_found(format!("order {id} not found: nobody waits for it"));
-        let parts = {
-            let orders = self.shared.orders.lock();
-            orders.get(&id).filter(|relay| relay.agent == *agent).map(|relay| relay.parts.clone())
-        };
-        let sent = timeout(TAKEN_WITHIN, parts.ok_or_else(gone)?.send(part)).await;
-        match sent {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(_)) | Err(_) => Err(gone()),
-        }
-    }
-}
-
-impl WorkloadLog {
     /// Waits for the head of the pod's answer, and returns the content that came with it.
     ///
     /// # Errors
@@ -186,8 +95,8 @@ impl WorkloadLog {
     }
 
     async fn first(&mut self, agent: &AgentName) -> Result<Option<Bytes>, Refusal> {
-        match timeout(ANSWERED_WITHIN, self.parts.recv()).await {
-            Ok(Some((WorkloadLogPart::Data, bytes))) => Ok(Some(bytes)),
+        match timeout(ANSWERED_WITHIN, self.0.parts.recv()).await {
+            Ok(Some((WorkloadLogPart::Begun | WorkloadLogPart::Data, bytes))) => Ok(Some(bytes)),
             Ok(Some((WorkloadLogPart::Failed, reason))) => {
                 Err(Refusal::not_found(String::from_utf8_lossy(&reason).into_owned()))
             }
@@ -201,30 +110,32 @@ impl WorkloadLog {
 
     /// Waits for the next bytes; none at the end.
     pub(crate) async fn next(&mut self) -> Option<Bytes> {
-        match self.parts.recv().await {
-            Some((WorkloadLogPart::Data, bytes)) => Some(bytes),
+        match self.0.parts.recv().await {
+            Some((WorkloadLogPart::Begun | WorkloadLogPart::Data, bytes)) => Some(bytes),
             Some((WorkloadLogPart::End | WorkloadLogPart::Failed, _)) | None => None,
         }
     }
 }
 
-impl Drop for WorkloadLog {
-    fn drop(&mut self) {
-        self.logs.shared.orders.lock().remove(&self.id);
-        self.logs.shared.changed.send_replace(());
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use periapt_host_api::{ModelUuid, workload_log::WorkloadLogQuery};
     use uuid::Uuid;
 
     use super::*;
     use crate::clock::SystemRandomSource;
 
-    fn logs() -> WorkloadLogs {
-        WorkloadLogs::new(Arc::new(SystemRandomSource))
+    /// The parts that wait for an operator.
+    const PARTS: usize = 4;
+
+    fn orders() -> WorkloadOrders {
+        WorkloadOrders::new(Arc::new(SystemRandomSource))
+    }
+
+    fn open(orders: &WorkloadOrders, agent: &AgentName) -> WorkloadLog {
+        WorkloadLog::open(orders, agent.clone(), order()).unwrap()
     }
 
     fn order() -> WorkloadLogOrder {
@@ -243,30 +154,30 @@ mod tests {
 
     #[tokio::test]
     async fn parts_reach_the_operator_who_ordered_them_until_either_side_ends() {
-        let (logs, one, two) = (logs(), agent("a1"), agent("a2"));
-        let mut log = logs.open(one.clone(), order()).unwrap();
-        let id = log.id;
-        assert_eq!(logs.of(&one), [(id, order())].into());
-        assert!(logs.of(&two).is_empty());
-        assert_eq!(logs.pass(&two, id, data("x")).await.unwrap_err().code, ErrorCode::NotFound);
+        let (orders, one, two) = (orders(), agent("a1"), agent("a2"));
+        let mut log = open(&orders, &one);
+        let id = log.0.id();
+        assert_eq!(orders.logs_of(&one), [(id, order())].into());
+        assert!(orders.logs_of(&two).is_empty());
+        assert_eq!(orders.pass(&two, id, data("x")).await.unwrap_err().code, ErrorCode::NotFound);
         for text in ["HTTP/1.0 200 OK\r\nx: y\r\n\r", "\none", "two"] {
-            logs.pass(&one, id, data(text)).await.unwrap();
+            orders.pass(&one, id, data(text)).await.unwrap();
         }
-        logs.pass(&one, id, (WorkloadLogPart::End, Bytes::new())).await.unwrap();
+        orders.pass(&one, id, (WorkloadLogPart::End, Bytes::new())).await.unwrap();
         assert_eq!(log.begun(&one).await.unwrap(), "one");
         assert_eq!((log.next().await.unwrap(), log.next().await), (Bytes::from_static(b"two"), None));
         drop(log);
-        assert_eq!(logs.pass(&one, id, data("x")).await.unwrap_err().code, ErrorCode::NotFound);
-        assert!(logs.of(&one).is_empty());
+        assert_eq!(orders.pass(&one, id, data("x")).await.unwrap_err().code, ErrorCode::NotFound);
+        assert!(orders.logs_of(&one).is_empty());
     }
 
     #[tokio::test]
     async fn a_pod_that_does_not_answer_in_order_is_one_error() {
-        let (logs, one) = (logs(), agent("a1"));
+        let (orders, one) = (orders(), agent("a1"));
         let answered = async |parts: Vec<(WorkloadLogPart, Bytes)>| {
-            let mut log = logs.open(one.clone(), order()).unwrap();
+            let mut log = open(&orders, &one);
             for part in parts {
-                logs.pass(&one, log.id, part).await.unwrap();
+                orders.pass(&one, log.0.id(), part).await.unwrap();
             }
             log.begun(&one).await.unwrap_err().to_string()
         };
@@ -291,23 +202,12 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_agent_that_does_not_answer_and_an_operator_that_takes_nothing_end_the_order() {
-        let (logs, one) = (logs(), agent("a1"));
-        let mut log = logs.open(one.clone(), order()).unwrap();
+        let (orders, one) = (orders(), agent("a1"));
+        let mut log = open(&orders, &one);
         assert_eq!(log.begun(&one).await.unwrap_err().code, ErrorCode::TryAgain);
         for _ in 0..PARTS {
-            logs.pass(&one, log.id, data("x")).await.unwrap();
+            orders.pass(&one, log.0.id(), data("x")).await.unwrap();
         }
-        assert_eq!(logs.pass(&one, log.id, data("x")).await.unwrap_err().code, ErrorCode::NotFound);
-    }
-
-    #[tokio::test]
-    async fn one_agent_has_few_orders() {
-        let logs = logs();
-        let held: Vec<_> = (0..ORDERS_OF_AGENT).map(|_| logs.open(agent("a1"), order()).unwrap()).collect();
-        let refused = logs.open(agent("a1"), order()).map(|_| ()).unwrap_err();
-        assert_eq!(refused.code, ErrorCode::TooManyRequests);
-        drop(logs.open(agent("a2"), order()).unwrap());
-        drop(held);
-        drop(logs.open(agent("a1"), order()).unwrap());
+        assert_eq!(orders.pass(&one, log.0.id(), data("x")).await.unwrap_err().code, ErrorCode::NotFound);
     }
 }

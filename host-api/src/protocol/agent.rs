@@ -20,6 +20,7 @@ use crate::{
     StorageId, TagName, UnitName,
     commit::{EarlyItem, UnitCommit},
     container::WorkloadsReport,
+    exec_session::ExecSessionOrder,
     network::HostInterface,
     program::{ProgramTarget, RunningProgram},
     workload_log::WorkloadLogOrder,
@@ -103,6 +104,9 @@ pub struct AgentAssignments {
     /// The orders of operators who wait for the output of workloads. One that is gone has ended.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub logs: BTreeMap<RequestId, WorkloadLogOrder>,
+    /// The commands in containers that operators speak to. One that is gone has ended, and its command is killed.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub sessions: BTreeMap<RequestId, ExecSessionOrder>,
 }
 
 /// A controller, as its clients and agents reach it.

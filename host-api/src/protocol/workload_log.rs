@@ -51,11 +51,14 @@ pub struct WorkloadLogOrder {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WorkloadLogPart {
-    /// The next bytes of the pod's answer.
+    /// The agent takes an order that may be carried out once alone: a session (`exec_session`). It comes first, and is
+    /// refused to each agent but the first.
+    Begun,
+    /// The next bytes of the pod's answer, or the next lines of a session.
     Data,
-    /// The answer has ended.
+    /// The answer has ended. Of a session, the content is the command's exit code.
     End,
-    /// There is no answer; the content says why.
+    /// There is no answer, or no further one; the content says why.
     Failed,
 }
 
@@ -112,6 +115,7 @@ impl WorkloadLogPart {
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
+            Self::Begun => "begun",
             Self::Data => "data",
             Self::End => "end",
             Self::Failed => "failed",
@@ -123,7 +127,10 @@ impl std::str::FromStr for WorkloadLogPart {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
-        [Self::Data, Self::End, Self::Failed].into_iter().find(|part| part.as_str() == text).ok_or(())
+        [Self::Begun, Self::Data, Self::End, Self::Failed]
+            .into_iter()
+            .find(|part| part.as_str() == text)
+            .ok_or(())
     }
 }
 

@@ -51,7 +51,7 @@ pub(crate) fn right_of(input: &Input) -> (Right, Option<ModelUuid>) {
         Input::Register(..) => (Right::ActAsAgent, None),
         Input::Join { .. } => (Right::JoinAgent, None),
         Input::Runner(model, _) => (Right::ActAsRunner, Some(*model)),
-        Input::Worker(_) | Input::Refused(_) => (Right::Work, None),
+        Input::Worker(_) | Input::Audit(_) => (Right::Work, None),
     }
 }
 
@@ -109,7 +109,7 @@ pub(crate) fn admit(root: &Root, caller: &Caller, input: &Input) -> Result<(), R
                 None => Err(unknown_model(model)),
             }
         }
-        Input::Worker(_) | Input::Refused(_) => require(root, caller, Right::Work, Subject::Controller),
+        Input::Worker(_) | Input::Audit(_) => require(root, caller, Right::Work, Subject::Controller),
     }
 }
 

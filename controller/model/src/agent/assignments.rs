@@ -33,6 +33,7 @@ pub fn assignments(root: &Root, agent: &AgentName) -> AgentAssignments {
         program_within: program_within(root),
         moved: moved_to(root, agent),
         logs: BTreeMap::new(),
+        sessions: BTreeMap::new(),
     }
 }
 

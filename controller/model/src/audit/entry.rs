@@ -109,7 +109,7 @@ fn named(input: &Input) -> (String, String) {
         Input::Register(agent, _) => ("register-agent".to_owned(), format!("agent {agent}")),
         Input::Join { agent, .. } => ("join-agent".to_owned(), format!("agent {agent}")),
         Input::Runner(model, _) => ("runner".to_owned(), format!("model {model}")),
-        Input::Worker(_) | Input::Refused(_) => ("work".to_owned(), String::new()),
+        Input::Worker(_) | Input::Audit(_) => ("work".to_owned(), String::new()),
     }
 }
 

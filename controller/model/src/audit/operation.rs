@@ -1,9 +1,10 @@
 //! The subject of an operation's entry: whom it concerns, and what it runs in a container.
 
 use periapt_host_api::{
-    ModelUuid,
+    ModelUuid, UnitName,
     action::EnqueueOperation,
-    exec::{self, ExecRequest},
+    exec::{self, ExecCommand, ExecRequest},
+    exec_session::ExecSessionRequest,
 };
 
 /// The most receivers that an entry names; all of them would make it as long as a commit allows.
@@ -35,6 +36,15 @@ pub(super) fn subject(model: &ModelUuid, request: &EnqueueOperation) -> String {
         parts.push(format!("command {}", shown(&command.script(), MOST_OF_COMMAND)));
     }
     parts.join(", ")
+}
+
+/// Returns the subject of a dialogue with a command in a container. The dialogue itself is not in the audit log: it may be
+/// secret, and has no bound.
+pub fn session_subject(model: &ModelUuid, unit: &UnitName, request: &ExecSessionRequest) -> String {
+    let command = ExecCommand::Words(request.command.clone()).script();
+    let (container, command) = (request.container.as_str(), shown(&command, MOST_OF_COMMAND));
+    let terminal = if request.terminal.is_some() { ", terminal" } else { "" };
+    format!("model {model}, unit {unit}, container {container}{terminal}, command {command}")
 }
 
 /// Returns the beginning of a text, with its control characters escaped.
@@ -80,6 +90,15 @@ mod tests {
         let shown = subject_of(exec::ACTION, 90, long);
         assert!(shown.contains("web/7 and 82 more, container nginx") && shown.ends_with("xx..."), "{shown}");
         assert!(shown.len() < 400, "{shown}");
+    }
+
+    #[test]
+    fn a_dialogue_is_shown_with_its_command_and_not_with_what_is_said() {
+        let command = vec!["sh".to_owned(), "-c".to_owned(), "a\nb".to_owned()];
+        let request = ExecSessionRequest { container: "nginx".parse().unwrap(), command, terminal: None };
+        let shown = session_subject(&ModelUuid(uuid::Uuid::nil()), &"web/0".parse().unwrap(), &request);
+        let expected = "unit web/0, container nginx, command 'sh' '-c' 'a\\nb'";
+        assert_eq!(shown.split_once(", ").map(|(_, rest)| rest), Some(expected));
     }
 
     #[test]

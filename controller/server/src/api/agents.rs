@@ -35,7 +35,7 @@ use crate::{
     replication::Members,
     state::{Durable, Resources, StoredContent, Streams, Submission},
     watch::{ViewOf, Watch},
-    workload_logs::WorkloadLogs,
+    workload_orders::WorkloadOrders,
     writer::QueueKey,
 };
 
@@ -59,7 +59,7 @@ pub(crate) async fn assignments(
     State(durable): State<Durable>,
     State(streams): State<Streams>,
     State(members): State<Members>,
-    State(logs): State<WorkloadLogs>,
+    State(orders): State<WorkloadOrders>,
     who: RequestCaller,
     Path(agent): Path<String>,
     version: Version,
@@ -71,8 +71,8 @@ pub(crate) async fn assignments(
         _connected: streams.presence.connected(agent.clone()),
         state: durable.state,
         urls: members.urls(),
-        log_changes: logs.changes(),
-        logs,
+        order_changes: orders.changes(),
+        orders,
         stop: streams.stop,
         agent,
         looked_at: None,
@@ -105,9 +105,9 @@ struct AssignmentWatch {
     state: Subscription,
     /// The URLs of all controllers.
     urls: watch::Receiver<Vec<String>>,
-    /// The orders of operators for the output of workloads, and their changes.
-    logs: WorkloadLogs,
-    log_changes: watch::Receiver<()>,
+    /// The orders of operators to workloads, and their changes.
+    orders: WorkloadOrders,
+    order_changes: watch::Receiver<()>,
     stop: CancellationToken,
     agent: AgentName,
     looked_at: Option<Arc<Published>>,
@@ -132,10 +132,11 @@ impl AssignmentWatch {
             let moved = moved_to(&published.root, &self.agent);
             let has_moved = self.assigned.moved != moved;
             self.assigned.moved = moved;
-            self.log_changes.mark_unchanged();
-            let logs = self.logs.of(&self.agent);
-            let has_orders = self.assigned.logs != logs;
-            self.assigned.logs = logs;
+            self.order_changes.mark_unchanged();
+            let logs = self.orders.logs_of(&self.agent);
+            let sessions = self.orders.sessions_of(&self.agent);
+            let has_orders = self.assigned.logs != logs || self.assigned.sessions != sessions;
+            (self.assigned.logs, self.assigned.sessions) = (logs, sessions);
             if differs || is_new || is_next || has_moved || has_orders {
                 self.assigned.revision = published.revision();
                 return Some(self.assigned.clone());
@@ -145,7 +146,7 @@ impl AssignmentWatch {
                 alive = self.state.changed() => if !alive { return None },
                 // The sender lives as long as the controller.
                 Ok(()) = self.urls.changed() => {}
-                Ok(()) = self.log_changes.changed() => {}
+                Ok(()) = self.order_changes.changed() => {}
             }
         }
     }

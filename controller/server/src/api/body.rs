@@ -115,7 +115,7 @@ fn check_json(headers: &HeaderMap) -> Result<(), Refusal> {
     check_type(headers, "application/json")
 }
 
-fn check_type(headers: &HeaderMap, expected: &str) -> Result<(), Refusal> {
+pub(crate) fn check_type(headers: &HeaderMap, expected: &str) -> Result<(), Refusal> {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     let kind = kind.and_then(|kind| kind.split(';').next()).map(str::trim);
     if !kind.is_some_and(|kind| kind.eq_ignore_ascii_case(expected)) {

@@ -1,4 +1,5 @@
-//! The routes by which the output of workloads goes from agents to operators.
+//! The routes by which the output of workloads goes from agents to operators; that of sessions (`exec_sessions`) comes in
+//! the same parts.
 
 use axum::{
     body::Body,
@@ -20,7 +21,8 @@ use crate::{
     },
     bounds::StreamOf,
     state::{Durable, Streams},
-    workload_logs::WorkloadLogs,
+    workload_logs::WorkloadLog,
+    workload_orders::WorkloadOrders,
 };
 
 fn log_query(text: Option<&str>) -> Result<WorkloadLogQuery, Refusal> {
@@ -41,7 +43,7 @@ fn log_query(text: Option<&str>) -> Result<WorkloadLogQuery, Refusal> {
 pub(crate) async fn of_unit(
     State(durable): State<Durable>,
     State(streams): State<Streams>,
-    State(logs): State<WorkloadLogs>,
+    State(orders): State<WorkloadOrders>,
     who: RequestCaller,
     Path((model, application, number)): Path<(String, String, String)>,
     version: Version,
@@ -66,7 +68,7 @@ pub(crate) async fn of_unit(
     let uuid = state.model().uuid;
     let permit = streams.limits.admit(StreamOf::Model(uuid), version)?;
     let order = WorkloadLogOrder { model: uuid, unit: unit.clone(), query };
-    let mut log = logs.open(agent.clone(), order)?;
+    let mut log = WorkloadLog::open(&orders, agent.clone(), order)?;
     let first = log.begun(&agent).await.map_err(about)?;
     let rest = stream::unfold((log, streams.stop), |(mut log, stop)| async move {
         let next = tokio::select! {
@@ -80,7 +82,7 @@ pub(crate) async fn of_unit(
 
 /// Takes a part from an agent.
 pub(crate) async fn part(
-    State(logs): State<WorkloadLogs>,
+    State(orders): State<WorkloadOrders>,
     who: RequestCaller,
     Path((agent, id)): Path<(String, String)>,
     RawQuery(query): RawQuery,
@@ -93,8 +95,8 @@ pub(crate) async fn part(
     let part: Option<String> = query.one("part")?;
     query.end()?;
     let part = part.and_then(|part| part.parse::<WorkloadLogPart>().ok());
-    let part = part.ok_or_else(|| Refusal::bad_request("query part: data, end or failed expected"))?;
+    let part = part.ok_or_else(|| Refusal::bad_request("query part: begun, data, end or failed expected"))?;
     let bytes = body::small_bytes(&headers, content).await?;
-    logs.pass(&agent, id, (part, bytes)).await?;
+    orders.pass(&agent, id, (part, bytes)).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -186,7 +186,7 @@ pub(super) fn model_of(input: &Input) -> Option<ModelUuid> {
         | Input::UploadResource(_)
         | Input::Backup { .. }
         | Input::Register(..)
-        | Input::Refused(_)
+        | Input::Audit(_)
         | Input::Join { .. } => None,
     }
 }

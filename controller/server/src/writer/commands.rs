@@ -251,7 +251,7 @@ fn command_of(input: &Input) -> &dyn std::fmt::Debug {
         | Input::UploadResource(_)
         | Input::Backup { .. }
         | Input::Register(..)
-        | Input::Refused(_)
+        | Input::Audit(_)
         | Input::Join { .. } => input,
     }
 }

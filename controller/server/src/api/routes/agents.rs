@@ -20,7 +20,7 @@ use super::{
     operation::{Content, Operation, Route, json, lines},
     query::{LOG_PART_QUERY, WATCH_QUERY},
 };
-use crate::api::{agents, join, secrets, workload_logs};
+use crate::api::{agents, exec_sessions, join, secrets, workload_logs};
 
 /// Returns these routes.
 pub(super) fn routes() -> Vec<Route> {
@@ -66,12 +66,21 @@ pub(super) fn routes() -> Vec<Route> {
             Operation::new(
                 Right::ActAsAgent, Method::POST,
                 "workloadLogPart",
-                "Hands a part of a workload's output over to the operator who ordered it, once there is room for it.",
+                "Hands a part of a workload's output, or of a session's, over to the operator who ordered it, once there is room for it.",
                 Content::Empty,
             )
             .query(LOG_PART_QUERY)
             .request(Content::Bytes),
             workload_logs::part,
+        ),
+        Route::new("/v1/agents/{agent}/exec-sessions/{id}/input").on(
+            Operation::new(
+                Right::ActAsAgent, Method::POST,
+                "execSessionInput",
+                "Takes the next bytes of a session's input, up to 64 KiB, once there are some; none after ten seconds without any.",
+                Content::Bytes,
+            ),
+            exec_sessions::input,
         ),
         Route::new("/v1/agents/{agent}/models/{uuid}/watch").on(
             Operation::get(

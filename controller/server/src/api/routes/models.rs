@@ -5,6 +5,7 @@ use periapt_host_api::{
     api::{ApplicationDetails, Journal, ModelConfigDetails, SecretDetails, SpaceList, UnitDetails},
     command::{Answer, Command, CommandResults, Commands, ModelSummary},
     constraints::Constraints,
+    exec_session::{ExecSessionInput, ExecSessionOutput},
     logs::LogLine,
     migration::{ImportPlan, MigrationStatus},
     offer::OfferDetails,
@@ -23,7 +24,7 @@ use super::{
         JOURNAL_QUERY, LOG_QUERY, REFRESH_QUERY, SECRETS_QUERY, STATUS_HISTORY_QUERY, WORKLOAD_LOG_QUERY,
     },
 };
-use crate::api::{models, offers, records, secrets, workload_logs};
+use crate::api::{exec_sessions, models, offers, records, secrets, workload_logs};
 
 /// Returns these routes.
 pub(super) fn routes() -> Vec<Route> {
@@ -82,6 +83,17 @@ pub(super) fn routes() -> Vec<Route> {
             )
             .query(WORKLOAD_LOG_QUERY),
             workload_logs::of_unit,
+        ),
+        Route::new("/v1/models/{model}/units/{application}/{number}/exec-sessions").on(
+            Operation::new(
+                Right::WriteModel, Method::POST,
+                "execSession",
+                "A dialogue with a command in a container, over one request of HTTP/2 whose content goes on. Its first \
+                 line begins the command; the session ends with the content.",
+                lines::<ExecSessionOutput>(),
+            )
+            .request(lines::<ExecSessionInput>()),
+            exec_sessions::begin,
         ),
         Route::new("/v1/models/{model}/applications/{application}").on(
             Operation::get(Right::ReadModel, "application", "An application and its settings.", json::<ApplicationDetails>()),

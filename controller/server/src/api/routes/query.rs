@@ -51,7 +51,7 @@ pub(super) const WORKLOAD_LOG_QUERY: &[Parameter] = &[
 pub(super) const LOG_PART_QUERY: &[Parameter] = &[Parameter {
     name: "part",
     kind: "string",
-    description: "`data`: the content is the next bytes of the answer; `end`: it has ended; `failed`: the content says why there is none.",
+    description: "`begun`: the agent takes a session, once; `data`: the content is the next bytes of the answer; `end`: it has ended, a session with the exit code in the content; `failed`: the content says why there is none.",
 }];
 
 pub(super) const WATCH_QUERY: &[Parameter] = &[
