@@ -98,6 +98,7 @@ impl ExecSession {
             };
             match part {
                 Ok(Some((WorkloadLogPart::Begun, _))) => {}
+                Ok(Some((WorkloadLogPart::Data, lines))) if lines.is_empty() => {}
                 Ok(Some((WorkloadLogPart::Data, lines))) => return Ok(lines),
                 Ok(Some((WorkloadLogPart::Failed, reason))) => return Err(self.refused(words(&reason))),
                 Ok(Some((WorkloadLogPart::End, _)) | None) => {
@@ -120,6 +121,8 @@ impl ExecSession {
         loop {
             tokio::select! {
                 part = self.order.parts.recv() => match part? {
+                    // A sign of life of the agent.
+                    (WorkloadLogPart::Begun | WorkloadLogPart::Data, lines) if lines.is_empty() => {}
                     (WorkloadLogPart::Begun | WorkloadLogPart::Data, lines) => {
                         self.spoken = Instant::now();
                         return Some(lines);

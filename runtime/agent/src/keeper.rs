@@ -25,6 +25,7 @@ mod directories;
 mod disk_space;
 mod egress;
 mod error;
+mod exec_sessions;
 mod firewall;
 mod follow;
 mod held;
@@ -68,6 +69,7 @@ pub use service::{AgentService, Handle};
 pub use workloads::{end_pods, try_containers};
 
 use controller::Controller;
+use exec_sessions::ExecSessions;
 use follow::{Assignments, Follow};
 use model::{ModelKeeper, Shared};
 use pods::PodStreams;
@@ -103,6 +105,7 @@ struct Keeper<C: Controller> {
     state: watch::Sender<AgentState>,
     replacement: Replacement<C>,
     logs: LogOrders,
+    sessions: ExecSessions,
 }
 
 impl<C: Controller> Keeper<C> {
@@ -128,12 +131,13 @@ impl<C: Controller> Keeper<C> {
                         self.ending.spawn(async move { held.end_others(&models).await });
                     }
                     let (target, within) = (next.program.clone(), next.program_within);
-                    let orders = next.logs.clone();
+                    let (logs, sessions) = (next.logs.clone(), next.sessions.clone());
                     self.assign(next);
-                    let models = &self.models;
-                    self.logs.follow(&self.shared.controller, orders, |order| {
-                        models.get(&order.model).map(|managed| managed.streams.clone())
-                    });
+                    let (models, controller) = (&self.models, &self.shared.controller);
+                    let streams =
+                        |model: &ModelUuid| models.get(model).map(|managed| managed.streams.clone());
+                    self.logs.follow(controller, logs, |order| streams(&order.model));
+                    self.sessions.follow(controller, sessions, |order| streams(&order.model));
                     self.replacement.look(target.as_ref(), Duration::from_secs(within.into()));
                 }
                 prepared = self.replacement.prepared() => match prepared {

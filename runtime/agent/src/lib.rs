@@ -13,6 +13,7 @@ mod host;
 mod keeper;
 pub mod metrics;
 mod options;
+mod pebble_api;
 mod protocol;
 mod runner;
 mod unpack;

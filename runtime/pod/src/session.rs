@@ -277,7 +277,8 @@ struct Size {
     height: u16,
 }
 
-/// Carries out the orders of a client until it has gone.
+/// Carries out the orders of a client until it has gone. A client that goes without closing its websocket has died, or the
+/// way to it has: the command is killed, as Pebble does it.
 async fn control(
     process: ProcessId,
     socket: Option<oneshot::Receiver<Websocket>>,
@@ -286,16 +287,21 @@ async fn control(
 ) {
     // Both halves stay, so that pings are answered.
     let Some((_sink, mut stream)) = arrived(socket).await else { return };
-    while let Some(Ok(message)) = stream.next().await {
-        let Message::Text(text) = message else { continue };
+    loop {
+        let text = match stream.next().await {
+            Some(Ok(Message::Text(text))) => text,
+            Some(Ok(Message::Close(_))) | None => return,
+            Some(Ok(_)) => continue,
+            Some(Err(_)) => {
+                signal(&orders, process, Signal::KILL).await;
+                return;
+            }
+        };
         let Ok(order) = serde_json::from_str::<ControlMessage>(text.as_str()) else { continue };
         match order {
             ControlMessage { command, signal: Some(SignalOrder { name }), .. } if command == "signal" => {
-                if let Some(signal) = Signal::from_name(&name) {
-                    let (place, done) = oneshot::channel();
-                    let _ = orders.send(Order::SignalFor(process, signal, place));
-                    // A client that sends signals faster than they are carried out waits.
-                    let _ = done.await;
+                if let Some(wanted) = Signal::from_name(&name) {
+                    signal(&orders, process, wanted).await;
                 }
             }
             ControlMessage { command, resize: Some(Size { width, height }), .. } if command == "resize" => {
@@ -306,4 +312,11 @@ async fn control(
             _ => {}
         }
     }
+}
+
+/// Sends a signal. A client that sends signals faster than they are carried out waits.
+async fn signal(orders: &Orders, process: ProcessId, signal: Signal) {
+    let (place, done) = oneshot::channel();
+    let _ = orders.send(Order::SignalFor(process, signal, place));
+    let _ = done.await;
 }

@@ -38,7 +38,7 @@ pub(crate) enum ControllerError {
 /// A stream of answers.
 pub(crate) type Answers<T> = BoxStream<'static, Result<T, ControllerError>>;
 
-/// The controller, for the keeper of one agent. All calls are idempotent.
+/// The controller, for the keeper of one agent. All calls but those of sessions are idempotent.
 pub(crate) trait Controller: Clone + Send + Sync + 'static {
     /// Registers the agent and its host.
     fn register(&self, register: Register) -> impl Future<Output = Result<(), ControllerError>> + Send;
@@ -66,12 +66,19 @@ pub(crate) trait Controller: Clone + Send + Sync + 'static {
         model: ModelUuid,
     ) -> impl Future<Output = Result<BTreeMap<AgentName, AgentPlace>, ControllerError>> + Send;
 
-    /// Hands a part of a workload's output over to the operator who ordered it.
+    /// Hands a part of a workload's output, or of a session's, over to the operator who ordered it.
     fn workload_log_part(
         &self,
         id: RequestId,
         part: (WorkloadLogPart, Bytes),
     ) -> impl Future<Output = Result<(), ControllerError>> + Send;
+
+    /// Takes the next bytes of a session's input, at most 64 KiB; none if there are none yet. What is lost on the way is
+    /// lost: after an error the session ends.
+    fn exec_session_input(
+        &self,
+        id: RequestId,
+    ) -> impl Future<Output = Result<Bytes, ControllerError>> + Send;
 
     /// Returns the content of a secret that a unit may read.
     fn secret(

@@ -28,6 +28,7 @@ use super::{
     disk_space,
     egress::{ControllerPlaces, EgressHost, SystemWay},
     error::AgentError,
+    exec_sessions::ExecSessions,
     firewall::Firewall,
     holding::Holding,
     identity::{AgentIdentity, IdentityError},
@@ -290,8 +291,8 @@ impl AgentService {
         let (controller, name) = (shared.controller.clone(), self.options.name.clone());
         let replacement = Replacement::new(controller, name, self.options.programs.clone());
         let (models, ending) = (BTreeMap::new(), JoinSet::new());
-        let logs = LogOrders::default();
-        let keeper = Keeper { shared, models, ending, state: self.state, replacement, logs };
+        let (logs, sessions) = (LogOrders::default(), ExecSessions::default());
+        let keeper = Keeper { shared, models, ending, state: self.state, replacement, logs, sessions };
         let mut keeper = pin!(keeper.run(registration, stop.clone()));
         tokio::select! {
             ended = &mut keeper => ended,

@@ -85,8 +85,9 @@ pub(crate) fn ended(client: &Client, change: &str) -> Value {
 /// Runs a command whose output nobody reads, and returns its change at its end.
 pub(crate) fn ended_change(client: &Client, body: &Value) -> Value {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let change = runtime.block_on(async { begin(client, body.clone()).await.change });
-    ended(client, &change)
+    // The client is there until the end: without it the command would be killed.
+    let command = runtime.block_on(async { begin(client, body.clone()).await });
+    ended(client, &command.change)
 }
 
 #[tokio::test]
@@ -155,9 +156,19 @@ async fn a_command_gets_signals_and_orders_that_are_wrong_change_nothing() {
 async fn a_command_of_a_client_that_goes_away_ends_when_it_writes() {
     let pod = Pod::start();
     let command = begin(&pod.client(), json!({ "command": ["sh", "-c", "while :; do echo x; done"] })).await;
-    let Command { change, control, stdio, .. } = command;
+    let Command { change, mut control, stdio, .. } = command;
+    control.close(None).await.unwrap();
     drop((control, stdio));
     assert_eq!(ended(&pod.client(), &change)["tasks"][0]["data"]["exit-code"], 128 + 13);
+}
+
+#[tokio::test]
+async fn a_command_of_a_client_that_dies_is_killed_though_it_writes_nothing() {
+    let pod = Pod::start();
+    let command = begin(&pod.client(), json!({ "command": ["sleep", "3600"] })).await;
+    let Command { change, control, stdio, .. } = command;
+    drop((control, stdio));
+    assert_eq!(ended(&pod.client(), &change)["tasks"][0]["data"]["exit-code"], 128 + 9);
 }
 
 #[tokio::test]

@@ -160,6 +160,10 @@ impl Controller for HttpController {
         Ok(self.client().workload_log_part(&self.agent, id, part).await?)
     }
 
+    async fn exec_session_input(&self, id: RequestId) -> Result<Bytes, ControllerError> {
+        Ok(self.client().exec_session_input(&self.agent, id).await?)
+    }
+
     async fn secret(
         &self,
         model: ModelUuid,

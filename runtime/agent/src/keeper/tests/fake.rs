@@ -220,6 +220,13 @@ impl Controller for FakeController {
         Ok(())
     }
 
+    async fn exec_session_input(
+        &self,
+        _id: periapt_host_api::RequestId,
+    ) -> Result<bytes::Bytes, ControllerError> {
+        std::future::pending().await
+    }
+
     async fn secret(
         &self,
         _model: ModelUuid,

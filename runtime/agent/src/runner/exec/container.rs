@@ -1,24 +1,26 @@
 //! A command in a container of the unit, which Pebble runs as its API's `exec`.
 
-mod api;
 mod pebble;
 
-use std::{pin::pin, time::Duration};
+use std::{os::unix::net::UnixStream, pin::pin, time::Duration};
 
 use futures_util::{
-    SinkExt as _, Stream, StreamExt as _,
-    future::{Either, join, ready, select},
+    FutureExt as _, SinkExt as _, Stream, StreamExt as _,
+    future::{BoxFuture, Either, join, ready, select},
 };
 use periapt_hook::WorkloadTarget;
+use periapt_sandbox::HookServices as _;
 use serde_json::json;
 use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::{Error, Message};
 
-pub(super) use api::ContainerError;
-use api::{Answer, Api, Change, Socket, Started};
 use pebble::PebbleCommand;
 
-use crate::runner::hook::Services;
+pub(super) use crate::pebble_api::ContainerError;
+use crate::{
+    pebble_api::{Answer, Api, Change, PebbleWay, Socket, Started},
+    runner::hook::Services,
+};
 
 /// The program that stands for the container's Pebble, whether the image has one or not.
 const PEBBLE: &str = "pebble";
@@ -35,6 +37,19 @@ const KILL_WITHIN: Duration = Duration::from_secs(2);
 
 const END: &str = r#"{"command":"end"}"#;
 const KILL: &str = r#"{"command":"signal","signal":{"name":"SIGKILL"}}"#;
+
+/// The way that hooks have: the keeper opens each stream.
+struct HookWay<'a> {
+    target: &'a WorkloadTarget,
+    services: &'a Services,
+}
+
+impl PebbleWay for HookWay<'_> {
+    fn open(&self) -> BoxFuture<'_, Result<UnixStream, ContainerError>> {
+        let opened = self.services.connect(self.target.clone());
+        opened.map(|opened| opened.map_err(|error| ContainerError::Unreachable(error.to_string()))).boxed()
+    }
+}
 
 /// A command in a container.
 #[derive(Debug)]
@@ -59,7 +74,10 @@ impl ContainerCommand {
         match self.words.split_first() {
             Some((program, words)) if program == PEBBLE => {
                 let answered = match PebbleCommand::parse(words) {
-                    Ok(command) => command.carry_out(&Api { target: &self.target, services }).await,
+                    Ok(command) => {
+                        let way = HookWay { target: &self.target, services };
+                        command.carry_out(&Api { way: &way }).await
+                    }
                     Err(usage) => Err(ContainerError::Refused(usage)),
                 };
                 let (code, output) = match answered {
@@ -79,7 +97,8 @@ impl ContainerCommand {
     /// Runs a program of the container, which reads the input.
     async fn execute(&mut self, services: &Services) -> Result<i32, ContainerError> {
         let target = self.target.clone();
-        let api = Api { target: &target, services };
+        let way = HookWay { target: &target, services };
+        let api = Api { way: &way };
         let seconds = format!("{}s", self.time.as_secs().max(1));
         let body = json!({"command": self.words, "split-stderr": true, "timeout": seconds}).to_string();
         let started: Answer<Started> = api.ask("POST", "/v1/exec", &body).await?;

@@ -4,7 +4,7 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::api::{Answer, Api, ContainerError};
+use crate::pebble_api::{Answer, Api, ContainerError};
 
 /// The lines of the log that are shown, unless the operator asks for another number.
 const LINES: u32 = 30;

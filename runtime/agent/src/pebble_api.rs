@@ -1,9 +1,8 @@
-//! Pebble's API, over the streams that hooks have: the keeper opens each, and a container's answers are bounded.
+//! Pebble's API as runner and keeper call it, each request on a stream of its own. A container's answers are bounded.
 
 use std::{io, os::unix::net::UnixStream as Opened};
 
-use periapt_hook::{CallError, WorkloadTarget};
-use periapt_sandbox::HookServices as _;
+use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -13,8 +12,6 @@ use tokio_tungstenite::{
     WebSocketStream,
     tungstenite::protocol::{Role, WebSocketConfig},
 };
-
-use crate::runner::hook::Services;
 
 /// The most bytes of an answer: the container could send it without end.
 const MAX_ANSWER: u64 = 1 << 20;
@@ -31,14 +28,14 @@ const KEY: &str = "AAAAAAAAAAAAAAAAAAAAAA==";
 /// The status of a wait that has taken its time.
 const TIMED_OUT: &str = "504";
 
-pub(super) type Socket = WebSocketStream<UnixStream>;
+pub(crate) type Socket = WebSocketStream<UnixStream>;
 
 /// The reason that a command in a container has no exit code.
 #[derive(Debug, thiserror::Error)]
-pub(in crate::runner::exec) enum ContainerError {
+pub(crate) enum ContainerError {
     /// No stream to the container could be opened.
     #[error("{0}")]
-    Unreachable(CallError),
+    Unreachable(String),
     /// A stream broke.
     #[error("the container's Pebble does not answer: {0}")]
     Broken(#[from] io::Error),
@@ -52,40 +49,40 @@ pub(in crate::runner::exec) enum ContainerError {
 
 /// An answer with its result.
 #[derive(Deserialize)]
-pub(super) struct Answer<T> {
+pub(crate) struct Answer<T> {
     /// The change that the request began.
     #[serde(default)]
-    pub(super) change: Option<String>,
-    pub(super) result: T,
+    pub(crate) change: Option<String>,
+    pub(crate) result: T,
 }
 
 /// The result of a command that was started.
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) struct Started {
-    pub(super) task_id: String,
+pub(crate) struct Started {
+    pub(crate) task_id: String,
 }
 
 /// A change.
 #[derive(Deserialize)]
-pub(super) struct Change {
+pub(crate) struct Change {
     /// The errors of its tasks, in words.
     #[serde(default)]
-    pub(super) err: Option<String>,
+    pub(crate) err: Option<String>,
     #[serde(default)]
-    pub(super) tasks: Vec<Task>,
+    pub(crate) tasks: Vec<Task>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct Task {
+pub(crate) struct Task {
     #[serde(default)]
-    pub(super) data: TaskData,
+    pub(crate) data: TaskData,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
-pub(super) struct TaskData {
-    pub(super) exit_code: Option<i32>,
+pub(crate) struct TaskData {
+    pub(crate) exit_code: Option<i32>,
 }
 
 #[derive(Deserialize)]
@@ -94,14 +91,19 @@ struct Problem {
 }
 
 /// The way to the Pebble of a container.
-pub(super) struct Api<'a> {
-    pub(super) target: &'a WorkloadTarget,
-    pub(super) services: &'a Services,
+pub(crate) trait PebbleWay: Send + Sync {
+    /// Opens a stream.
+    fn open(&self) -> BoxFuture<'_, Result<Opened, ContainerError>>;
+}
+
+/// The API of the Pebble of a container.
+pub(crate) struct Api<'a> {
+    pub(crate) way: &'a dyn PebbleWay,
 }
 
 impl Api<'_> {
     /// Sends a request, and returns the answer.
-    pub(super) async fn ask<T: for<'de> Deserialize<'de>>(
+    pub(crate) async fn ask<T: for<'de> Deserialize<'de>>(
         &self,
         method: &str,
         path: &str,
@@ -112,7 +114,7 @@ impl Api<'_> {
     }
 
     /// Returns the text that Pebble shows under a path.
-    pub(super) async fn text(&self, path: &str) -> Result<String, ContainerError> {
+    pub(crate) async fn text(&self, path: &str) -> Result<String, ContainerError> {
         let (status, body) = self.exchange("GET", path, "").await?;
         match status.starts_with('2') {
             true => Ok(body),
@@ -121,7 +123,7 @@ impl Api<'_> {
     }
 
     /// Waits for a change.
-    pub(super) async fn wait(&self, change: &str) -> Result<Change, ContainerError> {
+    pub(crate) async fn wait(&self, change: &str) -> Result<Change, ContainerError> {
         let path = format!("/v1/changes/{}/wait?timeout=4s", number(change)?);
         loop {
             let (status, body) = self.exchange("GET", &path, "").await?;
@@ -132,7 +134,7 @@ impl Api<'_> {
     }
 
     /// Connects a websocket of a task.
-    pub(super) async fn websocket(&self, task: &str, name: &str) -> Result<Socket, ContainerError> {
+    pub(crate) async fn websocket(&self, task: &str, name: &str) -> Result<Socket, ContainerError> {
         let task = number(task)?;
         let mut stream = self.open().await?;
         let request = format!(
@@ -180,8 +182,7 @@ impl Api<'_> {
     }
 
     async fn open(&self) -> Result<UnixStream, ContainerError> {
-        let opened = self.services.connect(self.target.clone()).await;
-        let opened: Opened = opened.map_err(ContainerError::Unreachable)?;
+        let opened = self.way.open().await?;
         opened.set_nonblocking(true)?;
         Ok(UnixStream::from_std(opened)?)
     }
