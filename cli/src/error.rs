@@ -40,6 +40,8 @@ pub(crate) enum Failure {
     PodEnded(u8),
     /// The pod could not begin, and its keeper was told the reason: another word of it would be the same error twice.
     PodNotBegun,
+    /// A command in a container has ended with this exit code. It has said itself what there is to say.
+    Exited(u8),
     /// The command line is invalid, though each of its options is valid.
     Misused(String),
     /// The reader of the output has closed it (`periapt status | head`), so no message is needed.
@@ -79,7 +81,7 @@ impl Failure {
         match self {
             Self::Failed { .. } | Self::PodNotBegun => 1,
             Self::Removed(_) => REMOVED,
-            Self::PodEnded(code) => *code,
+            Self::PodEnded(code) | Self::Exited(code) => *code,
             Self::Misused(_) => MISUSE,
             // The exit code that shells give a process ended by the signal.
             Self::Interrupted { signal, .. } => signal.saturating_add(128),
@@ -113,6 +115,7 @@ impl fmt::Display for Failure {
             Self::Interrupted { message, .. } => f.write_str(&spelled(message)),
             Self::PodEnded(code) => write!(f, "a service or a check ended the pod with exit code {code}"),
             Self::PodNotBegun => f.write_str("the pod could not begin"),
+            Self::Exited(code) => write!(f, "the command ended with exit code {code}"),
             Self::OutputClosed => f.write_str("the output was closed"),
         }
     }

@@ -12,7 +12,12 @@ use std::{
         unix::{fs::OpenOptionsExt as _, net::UnixStream},
     },
     path::Path,
+    thread,
 };
+
+use periapt_host_api::exec_session::TerminalSize;
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
+use tokio::sync::mpsc;
 
 use crate::error::{Explain as _, Failure, Result};
 
@@ -121,6 +126,69 @@ fn line(input: &mut impl BufRead, most: u64) -> Result<Option<String>> {
 /// Returns true if standard input is a terminal.
 pub(crate) fn is_terminal() -> bool {
     io::IsTerminal::is_terminal(&io::stdin())
+}
+
+/// Returns the size of the terminal at standard input; none if it is no terminal, or tells no size.
+pub(crate) fn terminal_size() -> Option<TerminalSize> {
+    let size = tcgetwinsize(io::stdin()).ok()?;
+    (size.ws_col > 0 && size.ws_row > 0).then_some(TerminalSize { columns: size.ws_col, rows: size.ws_row })
+}
+
+/// The terminal at standard input while each key goes elsewhere as it is typed, Ctrl-C too. Dropping it restores the
+/// terminal.
+#[derive(Debug)]
+pub(crate) struct RawTerminal {
+    before: Termios,
+}
+
+impl RawTerminal {
+    /// Takes the terminal.
+    ///
+    /// # Errors
+    /// Standard input is no terminal.
+    pub(crate) fn enter() -> Result<Self> {
+        let terminal = io::stdin();
+        let cannot = || "cannot take the keys of the terminal".to_owned();
+        let before = tcgetattr(&terminal).explain(cannot)?;
+        let mut raw = before.clone();
+        raw.make_raw();
+        tcsetattr(&terminal, OptionalActions::Now, &raw).explain(cannot)?;
+        Ok(Self { before })
+    }
+}
+
+impl Drop for RawTerminal {
+    fn drop(&mut self) {
+        // A terminal that has gone needs nothing.
+        let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.before);
+    }
+}
+
+/// Begins to read standard input in pieces of at most `most` bytes, each once the one before was taken. The pieces end
+/// with the input.
+pub(crate) fn pieces(most: usize) -> mpsc::Receiver<io::Result<Vec<u8>>> {
+    let (sender, pieces) = mpsc::channel(1);
+    // A read cannot be given up: the thread ends with the input, or with the process.
+    thread::spawn(move || {
+        let mut input = io::stdin().lock();
+        loop {
+            let mut piece = vec![0; most];
+            let read = match input.read(&mut piece) {
+                Ok(0) => return,
+                Ok(length) => {
+                    piece.truncate(length);
+                    Ok(piece)
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => Err(error),
+            };
+            let is_last = read.is_err();
+            if sender.blocking_send(read).is_err() || is_last {
+                return;
+            }
+        }
+    });
+    pieces
 }
 
 /// Waits for standard input. Returns true if it has a byte, false if it ends.

@@ -46,7 +46,8 @@ use output::{Verbosity, note};
 use tracing::{Instrument as _, Span};
 
 /// Runs the command line. Its exit codes are: 0: success; 1: a failure or a refusal; 2: an invalid command line; 3: the
-/// controller does not know the agent any more; 128 and a signal's number: that signal interrupted it.
+/// controller does not know the agent any more; 128 and a signal's number: that signal interrupted it. A dialogue with a
+/// command in a container ends with that command's exit code.
 fn main() -> ExitCode {
     if let Some(code) = periapt_trial::answer_as_hook_tool(std::env::args_os()) {
         return code.into();
@@ -98,7 +99,7 @@ fn main() -> ExitCode {
 }
 
 fn failed(failure: &Failure) -> ExitCode {
-    if !matches!(failure, Failure::OutputClosed | Failure::PodNotBegun) {
+    if !matches!(failure, Failure::OutputClosed | Failure::PodNotBegun | Failure::Exited(_)) {
         note(format_args!("ERROR {failure}"));
     }
     failure.exit_code().into()

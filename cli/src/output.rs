@@ -18,7 +18,10 @@ pub(crate) use escape::{continued, escaped, one_line};
 pub(crate) use file::write_whole;
 pub(crate) use format::{Format, LineFormat, OutputArgs, to_json, to_yaml};
 pub(crate) use progress::{Progress, Verbosity};
-pub(crate) use sink::{Log, Sink, announce, flush, inherited, is_seen, is_watched, note, usage, write_error};
+pub(crate) use sink::{
+    Log, PassedForm, PassedOutput, PassedStream, Sink, announce, flush, inherited, is_seen, is_watched, note,
+    usage, write_error,
+};
 pub(crate) use style::{ColorChoice, TextStyle, style_of_status};
 pub(crate) use table::Table;
 pub(crate) use text::Text;

@@ -8,6 +8,7 @@ mod operations;
 mod parameters;
 mod restart;
 mod run;
+mod session;
 mod show;
 mod shown;
 mod task;

@@ -4,7 +4,10 @@ use std::{
     io::{self, IsTerminal as _, Write},
     os::fd::{AsFd as _, OwnedFd},
     path::Path,
+    thread,
 };
+
+use tokio::sync::{mpsc, oneshot};
 
 use super::{ColorChoice, Text, escape::continued_in_color, file, text::Reader};
 use crate::error::{Explain as _, Result};
@@ -56,6 +59,82 @@ impl Sink {
         }
         Ok(())
     }
+}
+
+/// A stream of a command elsewhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PassedStream {
+    /// Standard output, or the command's terminal.
+    Stdout,
+    /// Standard error.
+    Stderr,
+}
+
+/// The form in which the output of a command elsewhere is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PassedForm {
+    /// Byte for byte: the operator has handed the terminal over to the command.
+    Terminal,
+    /// Byte for byte to programs and files. On a terminal it is text, which cannot steer it.
+    Streams,
+}
+
+/// The output of a command elsewhere, which a thread writes as it comes: a reader that is slow holds up the command, and
+/// not this process.
+pub(crate) struct PassedOutput {
+    pieces: mpsc::Sender<(PassedStream, Vec<u8>)>,
+    written: oneshot::Receiver<io::Result<()>>,
+}
+
+impl PassedOutput {
+    /// Starts the thread.
+    pub(crate) fn start(form: PassedForm) -> Self {
+        let (pieces, mut waiting) = mpsc::channel::<(PassedStream, Vec<u8>)>(1);
+        let (ended, written) = oneshot::channel();
+        thread::spawn(move || {
+            let mut result = Ok(());
+            while let Some((stream, bytes)) = waiting.blocking_recv() {
+                result = pass(stream, &bytes, form);
+                if result.is_err() {
+                    break;
+                }
+            }
+            // No more is taken; nobody waits for a process that ends at once.
+            drop(waiting);
+            let _ = ended.send(result);
+        });
+        Self { pieces, written }
+    }
+
+    /// Writes a piece, once the one before is written. Returns false if no more can be written: [`finish`](Self::finish)
+    /// has the error.
+    pub(crate) async fn write(&self, stream: PassedStream, bytes: Vec<u8>) -> bool {
+        self.pieces.send((stream, bytes)).await.is_ok()
+    }
+
+    /// Waits until all is written.
+    pub(crate) async fn finish(self) -> io::Result<()> {
+        drop(self.pieces);
+        // The thread ends without a result only if it panics.
+        self.written.await.unwrap_or_else(|_| Err(io::Error::other("the output is not written")))
+    }
+}
+
+fn pass(stream: PassedStream, bytes: &[u8], form: PassedForm) -> io::Result<()> {
+    match stream {
+        PassedStream::Stdout => pass_to(&mut io::stdout().lock(), bytes, form),
+        PassedStream::Stderr => pass_to(&mut io::stderr().lock(), bytes, form),
+    }
+}
+
+fn pass_to(writer: &mut (impl Write + io::IsTerminal), bytes: &[u8], form: PassedForm) -> io::Result<()> {
+    match form {
+        PassedForm::Streams if writer.is_terminal() => {
+            writer.write_all(Text::from(&*String::from_utf8_lossy(bytes)).as_bytes())?;
+        }
+        PassedForm::Streams | PassedForm::Terminal => writer.write_all(bytes)?,
+    }
+    writer.flush()
 }
 
 /// Returns a copy of standard output, where it is no place for output but a file that this process holds for another.

@@ -1,4 +1,4 @@
-//! `exec`: a script of hook tools on some units, as if one of their hooks ran it.
+//! `exec`: a script of hook tools on some units, as if one of their hooks ran it, or a program of a container.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,10 @@ use periapt_host_api::{
     exec::{self, ExecError, ExecInput, ExecRequest, MAX_STDIN_BYTES},
 };
 
-use super::follow::{FollowArgs, FollowMode};
+use super::{
+    follow::{FollowArgs, FollowMode},
+    session::{SessionCommand, SessionStreams},
+};
 use crate::{
     commands::Verb,
     context::{Context, Model, ModelArg},
@@ -33,9 +36,14 @@ use crate::{
 /// stored with the task.
 ///
 /// With --container, the command is a program of the unit's container with its arguments, run by Pebble as the
-/// container's user, without a shell. Its input is empty, or with --stdin that of this command, which is read to its end
-/// before: there is no dialogue. Output and return code are the task's, too, and a cancelled task kills the program. The
-/// program `pebble` is there in each container: services, checks, plan, logs, notices, start, stop, restart and replan.
+/// container's user, without a shell. Output and return code are the task's, too, and a cancelled task kills the program.
+/// The program `pebble` is there in each container: services, checks, plan, logs, notices, start, stop, restart and replan.
+///
+/// With --stdin and one unit it is a dialogue, and no task: standard input goes to the program as it comes, its output
+/// comes back as it is written, and this command ends with the program's exit code. --tty gives the program a terminal of
+/// this one's size, which gets each key. The program ends with this command, and after four hours without a word. With
+/// several units, or with an option for tasks such as --background or --format, the input is read to its end before, up to
+/// 40 KiB, and goes with each task.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Commands beside hook tools:
@@ -54,6 +62,7 @@ Examples:
   periapt exec -u web/0 --container nginx -- nginx -t
   periapt exec -u web/0 --container nginx -- pebble services
   periapt exec -u web/0 --container nginx -i -- sh -c 'cat > /tmp/page' < page.html
+  periapt exec --container nginx -it web/0 -- sh
   periapt exec -u mysql/0 'test -f /srv/data/ready && cat /srv/data/ready'")]
 pub(crate) struct Exec {
     /// The units; APPLICATION/leader is the present leader
@@ -74,9 +83,12 @@ pub(crate) struct Exec {
     /// Run the command as a program in this container of each unit, and not as a script
     #[arg(long, value_name = "CONTAINER", conflicts_with_all = ["relation", "remote_unit"])]
     container: Option<ContainerName>,
-    /// Give the program standard input, up to 40 KiB; the task keeps it until it ends
-    #[arg(short = 'i', long, requires = "container")]
+    /// Give the program standard input; a task takes up to 40 KiB, and keeps it until it ends
+    #[arg(short = 'i', long, visible_alias = "interactive", requires = "container")]
     stdin: bool,
+    /// Give the program this terminal, and standard input with it
+    #[arg(short = 't', long, requires = "container")]
+    tty: bool,
     /// Run beside other actions of the machine; --parallel=false waits for its turn among those that run one by one
     #[arg(long, default_value_t = true)]
     parallel: bool,
@@ -93,13 +105,19 @@ pub(crate) struct Exec {
 }
 
 impl Verb for Exec {
-    async fn run(self, context: &Context) -> Result<()> {
+    async fn run(mut self, context: &Context) -> Result<()> {
+        self.take_unit();
         if self.unit.is_empty() && self.application.is_empty() && !self.all {
             return Err(Failure::new(
                 "You must specify a target, either through --all, --application or --unit",
             ));
         }
         let model = context.model(&self.model)?;
+        if let Some((receiver, container, streams)) = self.dialogue()? {
+            let unit = unit_of(&model, receiver).await?;
+            let command = SessionCommand { unit, container, command: self.command, streams };
+            return command.run(&model).await;
+        }
         let receivers = self.receivers(&model).await?;
         let mut request = match self.request() {
             Ok(request) => request,
@@ -117,6 +135,45 @@ impl Verb for Exec {
 }
 
 impl Exec {
+    /// Takes the unit in front of a command in a container, as `kubectl exec` has it: `exec --container nginx web/0 -- sh`.
+    fn take_unit(&mut self) {
+        let names_units = self.all || !self.unit.is_empty() || !self.application.is_empty();
+        let [first, _, ..] = self.command.as_slice() else { return };
+        if self.container.is_none() || names_units {
+            return;
+        }
+        if let Ok(receiver) = first.parse() {
+            self.unit.push(receiver);
+            self.command.remove(0);
+            if self.command.first().is_some_and(|word| word == "--") {
+                self.command.remove(0);
+            }
+        }
+    }
+
+    /// Returns the unit, the container and the streams of a dialogue; none for a task.
+    fn dialogue(&self) -> Result<Option<(ActionReceiver, ContainerName, SessionStreams)>> {
+        let streams = match (self.tty, self.stdin) {
+            (true, _) => SessionStreams::Terminal,
+            (false, true) => SessionStreams::Pipes,
+            (false, false) => return Ok(None),
+        };
+        let is_of_tasks = self.execution_group.is_some() || !self.parallel || !self.follow.is_default();
+        // Pebble's own commands are the agent's, and no program of each container.
+        let is_pebble = self.command.first().is_some_and(|program| program == "pebble");
+        match (&self.container, self.unit.as_slice()) {
+            (Some(container), [unit])
+                if !self.all && self.application.is_empty() && !is_of_tasks && (self.tty || !is_pebble) =>
+            {
+                Ok(Some((unit.clone(), container.clone(), streams)))
+            }
+            _ if self.tty => Err(Failure::misused(
+                "--tty is for a dialogue with one unit, without options for tasks such as --background and --format",
+            )),
+            _ => Ok(None),
+        }
+    }
+
     /// Builds the request that the controller stores with the task.
     fn request(&self) -> Result<ExecRequest> {
         let request = match &self.container {
@@ -163,6 +220,24 @@ async fn nowhere(model: &Model, receivers: &[ActionReceiver]) -> Result<Option<V
     Ok((missing.len() == receivers.len()).then_some(missing))
 }
 
+/// Returns the unit of a dialogue.
+async fn unit_of(model: &Model, receiver: ActionReceiver) -> Result<UnitName> {
+    let application = match receiver {
+        ActionReceiver::Unit(unit) => return Ok(unit),
+        ActionReceiver::Leader(application) => application,
+    };
+    let status = model.client().status(&model.selector).await?;
+    if !status.applications.contains_key(application.as_str()) {
+        return Err(Failure::new(format!("application {:?} not found", application.as_str())));
+    }
+    let mut units = status.units();
+    let leads = units.find(|placed| placed.unit.leader && placed.application() == application.as_str());
+    match leads {
+        Some(placed) => Ok(placed.name.parse()?),
+        None => Err(Failure::new(format!("application {:?} has no leader yet", application.as_str()))),
+    }
+}
+
 /// Prints that nothing was scheduled. The exit code is 0, as Juju's.
 fn note_unscheduled(reasons: Vec<String>) -> Result<()> {
     note(format_args!("Operation failed to schedule any tasks:\n{}", reasons.join("\n")));
@@ -205,6 +280,8 @@ fn relation_id(text: &str) -> Result<RelationId, ParseError> {
 
 #[cfg(test)]
 mod tests {
+    use clap::FromArgMatches as _;
+
     use super::*;
 
     #[test]
@@ -216,6 +293,46 @@ mod tests {
             named.split_whitespace().collect::<Vec<_>>(),
             periapt_shell::commands().collect::<Vec<_>>()
         );
+    }
+
+    fn parsed(words: &[&str]) -> Exec {
+        let command = Exec::augment_args(clap::Command::new("exec"));
+        let mut read = Exec::from_arg_matches(&command.try_get_matches_from(words).unwrap()).unwrap();
+        read.take_unit();
+        read
+    }
+
+    #[test]
+    fn a_dialogue_is_with_one_unit_and_no_task() {
+        let unit = ActionReceiver::Unit("web/0".parse().unwrap());
+        let web: ContainerName = "web".parse().unwrap();
+        let dialogue = |words: &[&str]| {
+            let read = parsed(&[&["exec", "--container", "web"], words].concat());
+            read.dialogue().map(|found| (found, read.command))
+        };
+        for (words, streams) in [
+            (&["-it", "web/0", "--", "sh", "-c", "--"][..], SessionStreams::Terminal),
+            (&["-t", "-u", "web/0", "--", "sh", "-c", "--"][..], SessionStreams::Terminal),
+            (&["-i", "web/0", "sh", "-c", "--"][..], SessionStreams::Pipes),
+            (&["-i", "-u", "web/0", "--", "sh", "-c", "--"][..], SessionStreams::Pipes),
+        ] {
+            let (found, command) = dialogue(words).unwrap();
+            assert_eq!(found, Some((unit.clone(), web.clone(), streams)), "{words:?}");
+            assert_eq!(command, ["sh", "-c", "--"], "{words:?}");
+        }
+        for words in [
+            &["-u", "web/0", "--", "sh"][..],
+            &["-i", "-u", "web/0,web/1", "--", "sh"][..],
+            &["-i", "--all", "--", "web/0", "sh"][..],
+            &["-i", "-u", "web/0", "--background", "--", "sh"][..],
+            &["-i", "-u", "web/0", "--format", "json", "--", "sh"][..],
+            &["-i", "-u", "web/0", "--", "pebble", "services"][..],
+        ] {
+            assert!(dialogue(words).unwrap().0.is_none(), "{words:?}");
+        }
+        for words in [&["-t", "--all", "--", "sh"][..], &["-it", "-u", "a/0,a/1", "--", "sh"][..]] {
+            assert!(dialogue(words).unwrap_err().to_string().contains("one unit"), "{words:?}");
+        }
     }
 
     #[test]

@@ -60,6 +60,14 @@ pub(super) struct FollowArgs {
     output: Option<PathBuf>,
 }
 
+impl FollowArgs {
+    /// Returns true if none of the options is given: nothing is wanted of a task but its output.
+    pub(super) fn is_default(&self) -> bool {
+        let Self { wait, background, utc: _, format, output } = self;
+        wait.is_none() && !background && *format == Format::Plain && output.is_none()
+    }
+}
+
 /// The tasks to wait for, with their units.
 type Waited = BTreeMap<TaskId, UnitName>;
 
