@@ -16,6 +16,7 @@ mod notices;
 mod operators;
 mod output;
 mod rollback;
+mod sessions;
 
 /// The options of an agent that runs workloads as processes of its own user.
 const PLAIN: [&str; 3] = ["--workloads", "plain", "--i-know-that-nothing-is-isolated"];

@@ -73,13 +73,15 @@ fn operators_run_programs_in_a_container_and_stop_them() -> anyhow::Result<()> {
 }
 
 #[test]
-fn a_program_in_a_container_reads_the_input_that_it_is_given_up_to_a_bound() -> anyhow::Result<()> {
+fn a_task_in_a_container_reads_the_input_that_it_is_given_up_to_a_bound() -> anyhow::Result<()> {
     let scene = Scene::new()?;
     let periapt = &scene.periapt;
     scene.boot_id()?;
     let (given, copied) = (periapt.path().join("given"), periapt.path().join("copied"));
     let fed = |words: &[&str]| {
-        let mut command = periapt.command(["exec", "-u", "probe/0", "--container", "web"]);
+        // An option for tasks makes it one.
+        let task = ["exec", "-u", "probe/0", "--container", "web", "--wait", "300s"];
+        let mut command = periapt.command(task);
         command.args(words).stdin(File::open(&given)?);
         Installation::finished(command)
     };
