@@ -12,7 +12,7 @@ pub(super) const VERBS: &[Reason] = &[
     Reason {
         verbs: &["debug-code", "debug-hook", "debug-hooks", "import-ssh-key", "scp", "ssh"],
         because: "a unit is no machine to log in to: its hooks run in a sandbox, which has no shell",
-        instead: "`periapt exec` runs hook tools and simple commands in a unit, `periapt exec --container NAME` programs of its container, `periapt debug-log` and `periapt hooks` show what hooks did",
+        instead: "`periapt exec` runs hook tools and simple commands in a unit, `periapt exec --container NAME -it UNIT -- sh` is a shell in its container, `periapt debug-log` and `periapt hooks` show what hooks did",
     },
     Reason {
         verbs: &[
