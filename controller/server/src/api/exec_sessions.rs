@@ -55,7 +55,7 @@ async fn begin_line(content: &mut Body) -> Result<(ExecSessionRequest, Bytes), R
         }
     };
     let line = bytes.split_to(end + 1);
-    let input = serde_json::from_slice(&line).map_err(|error| {
+    let input: ExecSessionInput = serde_json::from_slice(&line).map_err(|error| {
         Refusal::bad_request(format!("invalid first line: {}", excerpt::of_message(&error.to_string())))
     })?;
     match input {

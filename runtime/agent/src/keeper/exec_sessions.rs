@@ -206,7 +206,7 @@ impl<C: Controller> Session<C> {
                 }
             };
             join(gather(stdout, &lines, ExecSessionOutput::Stdout), errors).await;
-            Ok(())
+            Ok::<(), String>(())
         };
         try_join(outputs, self.hand_lines_over(waiting)).await?;
         let Change { err, tasks } = api.wait(change).await.map_err(|error| error.to_string())?;
@@ -329,3 +329,6 @@ fn add(part: &mut BytesMut, line: &ExecSessionOutput) -> Result<(), String> {
     part.extend_from_slice(b"\n");
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

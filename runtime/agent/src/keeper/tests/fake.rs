@@ -12,12 +12,14 @@ use std::{
     time::Duration,
 };
 
+use bytes::Bytes;
 use futures_util::{FutureExt as _, StreamExt as _, future::BoxFuture};
 use parking_lot::Mutex;
 use periapt_client::KnownLayer;
 use periapt_helper::RunnerPaths;
 use periapt_host_api::{
-    AgentName, Digest, Incarnation, LeaderTerm, ModelUuid, Refusal, Revision, StoreId, Timestamp, UnitName,
+    AgentName, Digest, Incarnation, LeaderTerm, ModelUuid, Refusal, RequestId, Revision, StoreId, Timestamp,
+    UnitName,
     agent::{AgentAssignments, AgentPlace, Register, RunnerAnswer, RunnerCommand},
     api::WatchPosition,
     command::{CommandResult, CommandResults, Commands},
@@ -26,6 +28,7 @@ use periapt_host_api::{
     secret::{SecretData, SecretKey},
     status::{AgentStatus, Life, StatusInfo, WorkloadStatus},
     view::{ApplicationView, FrameLine, Leader, UnitView, ViewEntity},
+    workload_log::WorkloadLogPart,
 };
 use periapt_sandbox::{Options as SandboxOptions, Sandbox};
 use periapt_uniter::Timeline;
@@ -109,6 +112,24 @@ pub(crate) struct FakeController {
     pub(crate) registered: Arc<Mutex<Vec<Register>>>,
     /// The answer to registrations.
     pub(crate) registers: Arc<Mutex<Result<(), ControllerError>>>,
+    /// The operator of all sessions.
+    pub(crate) operator: PlayedOperator,
+}
+
+/// An operator of sessions that the test plays.
+#[derive(Clone, Default)]
+pub(crate) struct PlayedOperator {
+    /// The parts that were handed over.
+    pub(crate) parts: Arc<watch::Sender<Vec<(WorkloadLogPart, Bytes)>>>,
+    /// The input that no agent has taken yet.
+    input: Arc<watch::Sender<Vec<u8>>>,
+}
+
+impl PlayedOperator {
+    /// Adds bytes to the input.
+    pub(crate) fn say(&self, bytes: &[u8]) {
+        self.input.send_modify(|input| input.extend_from_slice(bytes));
+    }
 }
 
 fn away<T>() -> Result<T, ControllerError> {
@@ -155,6 +176,7 @@ impl FakeController {
             fetched_bytes: Arc::default(),
             registered: Arc::default(),
             registers: Arc::new(Mutex::new(Ok(()))),
+            operator: PlayedOperator::default(),
         }
     }
 
@@ -214,17 +236,20 @@ impl Controller for FakeController {
 
     async fn workload_log_part(
         &self,
-        _id: periapt_host_api::RequestId,
-        _part: (periapt_host_api::workload_log::WorkloadLogPart, bytes::Bytes),
+        _id: RequestId,
+        part: (WorkloadLogPart, Bytes),
     ) -> Result<(), ControllerError> {
+        self.operator.parts.send_modify(|parts| parts.push(part));
         Ok(())
     }
 
-    async fn exec_session_input(
-        &self,
-        _id: periapt_host_api::RequestId,
-    ) -> Result<bytes::Bytes, ControllerError> {
-        std::future::pending().await
+    async fn exec_session_input(&self, _id: RequestId) -> Result<Bytes, ControllerError> {
+        let mut input = self.operator.input.subscribe();
+        // The sender is this controller's.
+        let _ = input.wait_for(|input| !input.is_empty()).await;
+        let mut taken = Vec::new();
+        self.operator.input.send_modify(|input| taken = std::mem::take(input));
+        Ok(taken.into())
     }
 
     async fn secret(
