@@ -32,6 +32,7 @@ mod replication;
 mod requests;
 mod resources;
 mod resuming;
+mod sessions;
 mod set;
 mod shared_blobs;
 mod simulation;
