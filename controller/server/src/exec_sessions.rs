@@ -28,7 +28,11 @@ const BEGUN_WITHIN: Duration = Duration::from_secs(20);
 /// The time after which a session ends in which neither side has said anything: as in Kubernetes.
 const IDLE: Duration = Duration::from_secs(4 * 60 * 60);
 
-/// The pause between looks whether the agent is still connected.
+/// The time after which an agent has lost a session of which it says nothing: it asks for input, or tells that the command
+/// lives, every ten seconds.
+const LOST: Duration = Duration::from_secs(60);
+
+/// The pause between looks whether the agent is still there.
 const LOOKS: Duration = Duration::from_secs(5);
 
 /// The operator's end of a session. Dropping it ends the session, and its agent kills the command.
@@ -138,6 +142,10 @@ impl ExecSession {
                 () = sleep(LOOKS) => {
                     if !self.presence.is_here(&self.agent) {
                         let text = format!("agent {} is not connected any more", self.agent);
+                        return Some(self.failed(text));
+                    }
+                    if self.order.silence() >= LOST {
+                        let text = format!("agent {} does not serve the session any more", self.agent);
                         return Some(self.failed(text));
                     }
                     if self.spoken.elapsed() >= IDLE {
@@ -326,11 +334,16 @@ mod tests {
         let (mut silent, _) = scene.open(open_content(b""));
         assert_eq!(silent.begun().await.unwrap_err().code, ErrorCode::TryAgain);
         drop(silent);
+        let (mut lost, _ended) = scene.open(open_content(b""));
+        assert!(text(lost.next().await).contains("does not serve the session any more"));
+        drop(lost);
         let (mut idle, _ended) = scene.open(open_content(b""));
-        let began = Instant::now();
+        let (orders, id, began) = (scene.orders.clone(), scene.id(), Instant::now());
+        let asks = tokio::spawn(async move { while orders.input(&agent(), id).await.is_ok() {} });
         assert!(text(idle.next().await).contains("nothing was said for 4 hours"));
         assert!(began.elapsed() >= IDLE);
         drop((idle, here));
+        asks.await.unwrap();
         let (mut away, _ended) = scene.open(open_content(b""));
         assert!(text(away.next().await).contains("not connected any more"));
         scene.stop.cancel();

@@ -20,7 +20,7 @@ use periapt_host_api::{
 };
 use tokio::{
     sync::{mpsc, watch},
-    time::timeout,
+    time::{Instant, timeout},
 };
 
 use crate::clock::RandomSource;
@@ -83,6 +83,8 @@ struct SessionInput {
     pieces: tokio::sync::Mutex<mpsc::Receiver<Bytes>>,
     /// True once an agent has taken the order: no other one begins the command again.
     is_taken: AtomicBool,
+    /// The time at which the agent was heard of last.
+    heard: Mutex<Instant>,
 }
 
 /// A part of an agent.
@@ -133,8 +135,12 @@ impl WorkloadOrders {
     ) -> Result<(OpenOrder, mpsc::Sender<Bytes>), Refusal> {
         let (sender, pieces) = mpsc::channel(PIECES);
         let (model, of) = (order.model, user.clone());
-        let input =
-            SessionInput { user, pieces: tokio::sync::Mutex::new(pieces), is_taken: AtomicBool::new(false) };
+        let input = SessionInput {
+            user,
+            pieces: tokio::sync::Mutex::new(pieces),
+            is_taken: AtomicBool::new(false),
+            heard: Mutex::new(Instant::now()),
+        };
         let ordered = Ordered::Session(Box::new(order), Arc::new(input));
         let opened =
             self.open(agent, ordered, |orders, agent| check_sessions(orders, (agent, &model, &of)))?;
@@ -189,18 +195,28 @@ impl WorkloadOrders {
     /// # Errors
     /// The agent has no such order, the operator takes nothing, or a session begins a second time.
     pub(crate) async fn pass(&self, agent: &AgentName, id: RequestId, part: Part) -> Result<(), Refusal> {
-        let parts = {
+        let (parts, is_second) = {
             let orders = self.shared.orders.lock();
             let relay = orders.get(&id).filter(|relay| relay.agent == *agent).ok_or_else(|| gone(id))?;
-            if let (WorkloadLogPart::Begun, Ordered::Session(_, input)) = (part.0, &relay.ordered)
-                && input.is_taken.swap(true, Ordering::Relaxed)
-            {
-                let text = format!("session {id} was begun before: its command is not run again");
-                return Err(Refusal::new(ErrorCode::AlreadyExists, text));
-            }
-            relay.parts.clone()
+            let is_second = match &relay.ordered {
+                Ordered::Session(_, input) => {
+                    *input.heard.lock() = Instant::now();
+                    part.0 == WorkloadLogPart::Begun && input.is_taken.swap(true, Ordering::Relaxed)
+                }
+                Ordered::Log(_) => false,
+            };
+            (relay.parts.clone(), is_second)
+        };
+        let part = match is_second {
+            // The agent that has begun it is gone.
+            true => (WorkloadLogPart::Failed, Bytes::from_static(b"the agent was started again")),
+            false => part,
         };
         match timeout(TAKEN_WITHIN, parts.send(part)).await {
+            Ok(Ok(())) if is_second => {
+                let text = format!("session {id} was begun before: its command is not run again");
+                Err(Refusal::new(ErrorCode::AlreadyExists, text))
+            }
             Ok(Ok(())) => Ok(()),
             Ok(Err(_)) | Err(_) => Err(gone(id)),
         }
@@ -215,7 +231,10 @@ impl WorkloadOrders {
             let orders = self.shared.orders.lock();
             let relay = orders.get(&id).filter(|relay| relay.agent == *agent).ok_or_else(|| gone(id))?;
             match &relay.ordered {
-                Ordered::Session(_, input) => Arc::clone(input),
+                Ordered::Session(_, input) => {
+                    *input.heard.lock() = Instant::now();
+                    Arc::clone(input)
+                }
                 Ordered::Log(_) => return Err(gone(id)),
             }
         };
@@ -288,6 +307,15 @@ impl Drop for OpenOrder {
 }
 
 impl OpenOrder {
+    /// Returns the time since the agent of a session was heard of; none passes for a log.
+    pub(crate) fn silence(&self) -> Duration {
+        let orders = self.orders.shared.orders.lock();
+        match orders.get(&self.id).map(|relay| &relay.ordered) {
+            Some(Ordered::Session(_, input)) => input.heard.lock().elapsed(),
+            Some(Ordered::Log(_)) | None => Duration::ZERO,
+        }
+    }
+
     /// Returns the order's id.
     #[cfg(test)]
     pub(crate) fn id(&self) -> RequestId {
@@ -384,6 +412,8 @@ mod tests {
         let again = orders.pass(&one, id, part(WorkloadLogPart::Begun)).await.unwrap_err();
         assert_eq!(again.code, ErrorCode::AlreadyExists);
         assert_eq!(opened.parts.recv().await, Some(part(WorkloadLogPart::Begun)));
+        let (told, reason) = opened.parts.recv().await.unwrap();
+        assert_eq!((told, &reason[..]), (WorkloadLogPart::Failed, &b"the agent was started again"[..]));
         for text in ["a", "b"] {
             input.send(Bytes::from_static(text.as_bytes())).await.unwrap();
         }
