@@ -26,7 +26,10 @@ use tokio::{
 use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::{controller::Controller, pods::PodStreams};
+use super::{
+    controller::{Controller, ControllerError},
+    pods::PodStreams,
+};
 use crate::pebble_api::{Answer, Api, Change, ContainerError, PebbleWay, Socket, Started};
 
 /// The lines of output that wait to be handed over. The command waits while they do.
@@ -231,7 +234,7 @@ impl<C: Controller> Session<C> {
 
     async fn hand_over(&self, part: WorkloadLogPart, content: Bytes) -> Result<(), String> {
         let handed = self.controller.workload_log_part(self.id, (part, content)).await;
-        handed.map_err(|error| error.to_string())
+        handed.map_err(in_words)
     }
 
     /// Passes the operator's lines on to the command for as long as the session lasts. Returns the reason of its end.
@@ -241,7 +244,7 @@ impl<C: Controller> Session<C> {
         loop {
             match self.controller.exec_session_input(self.id).await {
                 Ok(bytes) => lines.extend_from_slice(&bytes),
-                Err(error) => return error.to_string(),
+                Err(error) => return in_words(error),
             }
             while let Some(end) = lines.iter().position(|byte| *byte == b'\n') {
                 let line = lines.split_to(end + 1);
@@ -268,6 +271,13 @@ impl<C: Controller> Session<C> {
                 Err(_) => self.hand_over(WorkloadLogPart::Data, Bytes::new()).await?,
             }
         }
+    }
+}
+
+fn in_words(error: ControllerError) -> String {
+    match error {
+        ControllerError::Refused(refusal) => refusal.message,
+        other => other.to_string(),
     }
 }
 
