@@ -190,13 +190,14 @@ periapt_output periapt_pebble_exec(const char *container, const char *const comm
       send_some(&control, order.data, order.length);
     }
   }
+  // A command whose client is gone is killed: the sockets stay until it has ended.
+  const char *ended = periapt_failed() ? NULL : periapt_pebble_ended(container, begun, "exec");
   struct socket *const all[] = {&control, &stdio, &errors};
   for (size_t i = 0; i < 3; i++) {
     if (all[i]->is_open) periapt_charm_workloads_close(all[i]->stream);
     free(all[i]->received.data);
   }
   if (periapt_failed()) return none;
-  const char *ended = periapt_pebble_ended(container, begun, "exec");
   const char *first = periapt_json_first(periapt_json_member(ended, "tasks"));
   const char *code = periapt_json_member(periapt_json_member(first, "data"), "exit-code");
   if (code == NULL || strspn(code, "-0123456789") == 0) {
