@@ -45,4 +45,9 @@ impl RelatedApplications {
         let first = (one.clone(), other.clone(), RelationId(0));
         self.pairs.range(first..).next().is_some_and(|(a, b, _)| (a, b) == (one, other))
     }
+    /// Returns the first application, in the order of names from this one on, that a relation joins to another one.
+    pub fn first_related(&self, one: &ApplicationName, from: &ApplicationName) -> Option<&ApplicationName> {
+        let first = (one.clone(), from.clone(), RelationId(0));
+        self.pairs.range(first..).next().filter(|(a, ..)| a == one).map(|(_, b, _)| b)
+    }
 }

@@ -128,6 +128,23 @@ fn applications_are_related_until_the_last_of_their_relations_goes() {
     assert_eq!(all, RelatedApplications::default(), "nothing is left");
 }
 
+#[test]
+fn related_applications_are_found_in_the_order_of_names() {
+    let mut all = RelatedApplications::default();
+    for (id, ends) in (1..).zip([["app", "db"], ["web", "app"], ["web", "cache"], ["app", "db"]]) {
+        all.put(&RelationView { id: RelationId(id), ..related(&ends) });
+    }
+    let first = |one: &str, from: &str| {
+        let found = all.first_related(&one.parse().unwrap(), &from.parse().unwrap());
+        found.map(ToString::to_string)
+    };
+    for (from, expected) in [("a", "db"), ("db", "db"), ("db2", "web"), ("web", "web")] {
+        assert_eq!(first("app", from).as_deref(), Some(expected), "from {from}");
+    }
+    assert_eq!(first("app", "x"), None);
+    assert_eq!(first("app0", "a"), None, "those of the next application are not meant");
+}
+
 fn any_range() -> impl Strategy<Value = PortRange> {
     let transport = prop_oneof![Just(Transport::Tcp), Just(Transport::Udp)];
     let ports = (transport, 0_u16..40, 0_u16..40);

@@ -28,6 +28,7 @@ use super::{
 
 mod facts;
 mod incoming;
+mod open_ports;
 mod outgoing;
 
 use facts::NeighbourFacts;

@@ -3,14 +3,14 @@
 use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
 
 use periapt_host_api::{
-    AgentName, ApplicationName, MachineId, ModelName, UnitName,
+    AgentName, ApplicationName, ModelName, UnitName,
     connections::{ConnectionTarget, RelatedApplications},
     egress::EgressGrants,
     firewall::IngressRules,
-    ports::{OpenedPorts, Transport},
     view::{ApplicationView, FrameLine, UnitOutline, ViewEntity, ViewKey},
 };
 
+use super::open_ports::OpenPorts;
 use crate::keeper::{ingress::WantedIngress, pods::PodStreams};
 
 /// The most units of an application on this host that one call tries.
@@ -45,7 +45,7 @@ pub(super) struct NeighbourFacts {
 struct Told {
     model: Option<ModelName>,
     related: RelatedApplications,
-    ports: BTreeMap<MachineId, BTreeMap<UnitName, Vec<OpenedPorts>>>,
+    ports: OpenPorts,
     /// The destinations outside that the model grants to its workloads.
     egress: EgressGrants,
     /// The destinations that applications have of their own, in place of the model's.
@@ -146,20 +146,10 @@ impl NeighbourFacts {
         units.map(|(unit, agent)| (agent.clone(), unit.clone()))
     }
 
-    /// Returns the units that have a port open, first those of other applications that are related to the asking unit's: a unit
-    /// reads their addresses in relations.
+    /// Returns units that have a port open, first those of applications that are related to the asking unit's. The cost does
+    /// not depend on the number of units.
     pub(super) fn with_port(&self, asking: &UnitName, port: u16) -> Vec<UnitName> {
-        let has = |opened: &OpenedPorts| {
-            let ports = opened.range.ports();
-            ports.is_some_and(|(of, first, last)| of == Transport::Tcp && (first..=last).contains(&port))
-        };
-        let all = self.told.ports.values().flatten();
-        let mut units: Vec<UnitName> =
-            all.filter(|(_, opened)| opened.iter().any(has)).map(|(unit, _)| unit.clone()).collect();
-        let is_related =
-            |unit: &UnitName| self.told.related.are_related(asking.application(), unit.application());
-        units.sort_by_key(|unit| !is_related(unit));
-        units
+        self.told.ports.with_port(asking, port, &self.told.related)
     }
 }
 
@@ -170,7 +160,7 @@ impl Told {
         for key in &line.deletes {
             match key {
                 ViewKey::Relation(id) => changed |= self.related.remove(id),
-                ViewKey::Machine(id) => drop(self.ports.remove(id)),
+                ViewKey::Machine(id) => self.ports.remove(*id),
                 ViewKey::Outline(unit) => changed |= self.agents.remove(unit).is_some(),
                 ViewKey::Application(name) => changed |= self.egress_of.remove(name).is_some(),
                 _ => {}
@@ -191,9 +181,7 @@ impl Told {
                     changed |= before != *workload_egress;
                 }
                 ViewEntity::Relation(relation) => changed |= self.related.put(relation),
-                ViewEntity::Machine(machine) => {
-                    self.ports.insert(machine.id, machine.ports.clone());
-                }
+                ViewEntity::Machine(machine) => self.ports.put(machine.id, &machine.ports),
                 ViewEntity::Outline(UnitOutline { name, agent, .. }) => {
                     let agent = agent.as_ref().filter(|agent| *agent != own);
                     let before = match agent {

@@ -60,7 +60,7 @@ pub(super) fn model() -> ViewEntity {
     })
 }
 
-fn relation(id: u32, ends: [&str; 2]) -> ViewEntity {
+pub(super) fn relation(id: u32, ends: [&str; 2]) -> ViewEntity {
     let end = |application: &str| Endpoint {
         application: application.parse().unwrap(),
         name: "end".parse().unwrap(),
