@@ -3,6 +3,9 @@
 /// The mark of an attribute that consists of others.
 const NESTED: u16 = 0x8000;
 
+/// The bits of a kind that are no marks.
+const KIND: u16 = 0x3fff;
+
 /// Returns an attribute. Its content has at most 64 KiB less its head.
 pub(crate) fn attribute(kind: u16, content: &[u8]) -> Vec<u8> {
     let length = u16::try_from(content.len() + 4).unwrap_or(u16::MAX);
@@ -26,9 +29,39 @@ pub(crate) fn text(kind: u16, text: &str) -> Vec<u8> {
     attribute(kind, &[text.as_bytes(), b"\0"].concat())
 }
 
+/// Returns the kinds and the contents of the attributes in some bytes, up to the first that is cut short.
+pub(crate) fn attributes(mut rest: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    std::iter::from_fn(move || {
+        let length = usize::from(u16::from_ne_bytes(*rest.first_chunk()?));
+        let kind = u16::from_ne_bytes(*rest.get(2..)?.first_chunk()?);
+        let content = rest.get(4..length)?;
+        rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
+        Some((kind & KIND, content))
+    })
+}
+
+/// Returns the content of the first attribute of a kind.
+pub(crate) fn find(among: &[u8], kind: u16) -> Option<&[u8]> {
+    attributes(among).find(|(of, _)| *of == kind).map(|(_, content)| content)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn attributes_are_read_back_and_none_behind_one_that_is_cut_short() {
+        let bytes = [text(3, "gate"), nested(2, &[number(1, 7)])].concat();
+        let read: Vec<_> = attributes(&bytes).collect();
+        assert_eq!(read, [(3, b"gate\0".as_slice()), (2, number(1, 7).as_slice())]);
+        assert_eq!(find(find(&bytes, 2).unwrap(), 1), Some([0, 0, 0, 7].as_slice()));
+        assert_eq!(find(&bytes, 1), None);
+        for length in 0..bytes.len() {
+            assert!(attributes(&bytes[..length]).count() < 2, "of {length} bytes");
+        }
+        assert_eq!(attributes(&[3, 0, 1, 0]).count(), 0, "shorter than its own head");
+        assert_eq!(attributes(&[0; 64]).count(), 0);
+    }
 
     #[test]
     fn attributes_state_their_length_without_what_fills_them_up() {

@@ -1,6 +1,6 @@
 //! Sets, which rules look values up in: intervals of several values beside each other.
 
-use crate::attribute::{attribute, nested, number};
+use crate::attribute::{attribute, find, nested, number};
 
 /// One value of a set's elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,7 +67,7 @@ impl FilterSet<'_> {
 }
 
 /// An element of a set: for each field the first and the last value. Elements of one set must not overlap.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SetInterval {
     first: Vec<u8>,
     last: Vec<u8>,
@@ -89,6 +89,13 @@ impl SetInterval {
         let (first, last) =
             (nested(1, &[attribute(1, &self.first)]), nested(10, &[attribute(1, &self.last)]));
         nested(1, &[first, last])
+    }
+
+    /// Reads the attributes of an element; none if they are of another kind of set.
+    pub(crate) fn read(attributes: &[u8]) -> Option<Self> {
+        let value = |kind| find(find(attributes, kind)?, 1).map(<[u8]>::to_vec);
+        let first = value(1)?;
+        Some(Self { last: value(10).unwrap_or_else(|| first.clone()), first })
     }
 }
 

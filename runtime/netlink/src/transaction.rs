@@ -7,14 +7,14 @@ use rustix::net::netlink;
 use crate::{
     attribute::{nested, number, text},
     expression::FilterExpression,
-    message::{ANSWERED, LAST, NEW, REQUEST, ask, message},
+    generation::FilterGeneration,
+    message::{ANSWERED, LAST, NEW, REQUEST, TABLES, ask, header, message},
     set::{FilterSet, SetInterval},
 };
 
 /// The kinds of messages.
 const BEGIN: u16 = 0x10;
 const END: u16 = 0x11;
-const TABLES: u16 = 10 << 8;
 const NEW_TABLE: u16 = TABLES;
 const GET_TABLE: u16 = TABLES | 1;
 const DELETE_TABLE: u16 = TABLES | 2;
@@ -22,6 +22,10 @@ const NEW_CHAIN: u16 = TABLES | 3;
 const NEW_RULE: u16 = TABLES | 6;
 const NEW_SET: u16 = TABLES | 9;
 const NEW_ELEMENTS: u16 = TABLES | 12;
+const DELETE_ELEMENTS: u16 = TABLES | 14;
+
+/// The code of a transaction for another generation than the present one (`ERESTART`).
+const OVERTAKEN: i32 = 85;
 
 /// The part of the kernel that a transaction is for, in its first and its last message.
 const OF_TABLES: u16 = 10;
@@ -72,17 +76,11 @@ impl FilterTable<'_> {
 }
 
 /// Orders that the kernel carries out wholly or not at all. Packets meet the tables before it or after it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FilterTransaction {
     messages: Vec<u8>,
     orders: u32,
     sets: u32,
-}
-
-impl Default for FilterTransaction {
-    fn default() -> Self {
-        Self { messages: message(BEGIN, REQUEST, 0, &header(0, OF_TABLES)), orders: 0, sets: 0 }
-    }
 }
 
 impl FilterTransaction {
@@ -123,13 +121,19 @@ impl FilterTransaction {
     /// Creates a set with its elements.
     pub fn create_set(&mut self, table: FilterTable<'_>, set: FilterSet<'_>, elements: &[SetInterval]) {
         self.sets += 1;
-        let place = [text(1, table.name), text(2, set.name)].concat();
-        self.order(NEW_SET, NEW, table.family, [place.clone(), set.attributes(self.sets)].concat());
-        for elements in elements.chunks(ELEMENTS) {
-            let elements: Vec<_> = elements.iter().map(SetInterval::attributes).collect();
-            let content = [place.clone(), nested(3, &elements)].concat();
-            self.order(NEW_ELEMENTS, NEW, table.family, content);
-        }
+        let content = [text(1, table.name), text(2, set.name), set.attributes(self.sets)].concat();
+        self.order(NEW_SET, NEW, table.family, content);
+        self.add_elements(table, set.name, elements);
+    }
+
+    /// Adds elements to a set.
+    pub fn add_elements(&mut self, table: FilterTable<'_>, set: &str, elements: &[SetInterval]) {
+        self.order_elements((NEW_ELEMENTS, NEW), table, set, elements);
+    }
+
+    /// Deletes elements of a set. Each must be there as it was added.
+    pub fn delete_elements(&mut self, table: FilterTable<'_>, set: &str, elements: &[SetInterval]) {
+        self.order_elements((DELETE_ELEMENTS, 0), table, set, elements);
     }
 
     /// Adds a rule after those of its chain.
@@ -144,11 +148,43 @@ impl FilterTransaction {
     /// # Errors
     /// The kernel refuses one of them, and carries out none; or this process has no right over the network
     /// ([`io::ErrorKind::PermissionDenied`]).
-    pub fn commit(mut self) -> io::Result<()> {
+    pub fn commit(self) -> io::Result<()> {
+        self.carry_out(&[])
+    }
+
+    /// Has the kernel carry the orders out if the network's tables are of a generation. Those of the next one have what this
+    /// transaction made of them, and nothing else.
+    ///
+    /// # Errors
+    /// As for [`Self::commit`]; or another program has changed tables meanwhile ([`io::ErrorKind::Interrupted`]).
+    pub fn commit_at(self, generation: FilterGeneration) -> io::Result<()> {
+        self.carry_out(&generation.attribute()).map_err(|error| match error.raw_os_error() {
+            Some(OVERTAKEN) => {
+                io::Error::new(io::ErrorKind::Interrupted, "another program has changed tables meanwhile")
+            }
+            _ => error,
+        })
+    }
+
+    fn carry_out(self, condition: &[u8]) -> io::Result<()> {
+        let begin = message(BEGIN, REQUEST, 0, &[header(0, OF_TABLES), condition.to_vec()].concat());
         let end = message(END, REQUEST, self.orders + 1, &header(0, OF_TABLES));
-        self.messages.extend(end);
         let answers = usize::try_from(self.orders).unwrap_or(usize::MAX);
-        ask(Some(netlink::NETFILTER), &self.messages, answers)
+        ask(Some(netlink::NETFILTER), &[begin, self.messages, end].concat(), answers)
+    }
+
+    fn order_elements(
+        &mut self,
+        (kind, flags): (u16, u16),
+        table: FilterTable<'_>,
+        set: &str,
+        elements: &[SetInterval],
+    ) {
+        for elements in elements.chunks(ELEMENTS) {
+            let elements: Vec<_> = elements.iter().map(SetInterval::attributes).collect();
+            let content = [text(1, table.name), text(2, set), nested(3, &elements)].concat();
+            self.order(kind, flags, table.family, content);
+        }
     }
 
     fn order(&mut self, kind: u16, flags: u16, family: FilterFamily, content: Vec<u8>) {
@@ -156,11 +192,6 @@ impl FilterTransaction {
         let content = [header(family as u8, 0), content].concat();
         self.messages.extend(message(kind, REQUEST | ANSWERED | flags, self.orders, &content));
     }
-}
-
-/// Returns the header of a message about packets.
-fn header(family: u8, resource: u16) -> Vec<u8> {
-    [&[family, 0][..], &resource.to_be_bytes()[..]].concat()
 }
 
 #[cfg(test)]

@@ -223,6 +223,43 @@ fn two_agents_of_a_host_have_their_own_rules_which_go_with_the_agent() -> anyhow
 }
 
 #[test]
+fn changes_among_many_open_ports_reach_the_kernel_and_the_others_stay() -> anyhow::Result<()> {
+    let name = "firewall::changes_among_many_open_ports_reach_the_kernel_and_the_others_stay";
+    in_own_network(name, &HOSTS, || {
+        let scene = Scene::new()?;
+        let agent = scene.agent("south", &["--firewall", "nftables"])?;
+        // Ports that do not touch have each their own rules: 200 for all senders, and as many for each subnet.
+        let open: String =
+            (0..200).map(|number| format!("install: open-port {}/tcp\n", 8000 + 2 * number)).collect();
+        let many = format!("script={open}*: status active fine");
+        scene.north.deploy("probe", ["many", "--to", "agent=south", "--config", &many])?;
+        let few = "script=install: open-port 9000/tcp\ninstall: open-port icmp\n*: status active fine";
+        scene.north.deploy("probe", ["few", "--to", "agent=south", "--config", few])?;
+        scene.north.wait_for(["model"])?;
+        until_dropped(OUTSIDE, V4, 8000)?;
+        until_dropped(OUTSIDE, V4, 9000)?;
+        scene.expose("many", OF_NORTH)?;
+        until_connects(NORTH, V4, 8000)?;
+        // Each of these changes leaves the ports of the other application as they are.
+        for (to, passes, fails) in [(OF_OUTSIDE, OUTSIDE, NORTH), (OF_NORTH, NORTH, OUTSIDE)] {
+            scene.expose("few", to)?;
+            until_connects(passes, V4, 9000)?;
+            until_dropped(fails, V4, 9000)?;
+            for port in [8000, 8010] {
+                ensure!(connects(NORTH, V4, port)? && connects(NORTH, V6, port)?, "port {port}");
+                ensure!(!connects(OUTSIDE, V4, port)?, "port {port} from outside");
+            }
+        }
+        // Its ports and pings go with the second application, and the others stay.
+        scene.north.ok(["remove-application", "few", "--no-prompt"])?;
+        until_connects(OUTSIDE, V4, 9000)?;
+        until("pings are answered", || pings(OUTSIDE, ADDRESS))?;
+        ensure!(connects(NORTH, V4, 8010)? && !connects(OUTSIDE, V4, 8010)?, "the ports that stay");
+        agent.end("TERM").map(drop)
+    })
+}
+
+#[test]
 fn status_says_why_the_firewall_lacks_rules_until_it_has_them() -> anyhow::Result<()> {
     let name = "firewall::status_says_why_the_firewall_lacks_rules_until_it_has_them";
     in_own_network(name, &HOSTS, || {

@@ -1,8 +1,8 @@
 //! Rules of the host's firewall for the ports that units on this host have open. The kernel drops what the model's rules
 //! do not admit; ports that no unit has open are none of the agent's business.
 //!
-//! The agent has one table of nf_tables, which it replaces as a whole. The table stays while the agent is stopped, and is
-//! written again from the first views after a start. It goes with the last open port, and with the agent.
+//! The agent has one table of nf_tables, of which it writes what a change needs. The table stays while the agent is stopped,
+//! and is made anew from the first views after a start. It goes with the last open port, and with the agent.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -49,7 +49,8 @@ const KNOWN_WITHIN: Duration = Duration::from_secs(30);
 /// The pause after a change, so that changes that come together are one transaction.
 const SETTLES: Duration = Duration::from_millis(100);
 
-/// The time after which the agent looks whether the table is there. Other programs may delete all tables of a host.
+/// The time after which the agent looks whether the table is as it was written. Other programs may delete all tables of a
+/// host.
 const LOOKED_FOR_EVERY: Duration = Duration::from_secs(30);
 
 /// The shortest and the longest pause before the next attempt to write the rules.
@@ -221,6 +222,6 @@ impl Firewall {
         let machines: Vec<&MachinePorts> =
             known.values().flatten().flat_map(|machines| machines.iter()).collect();
         let rules = FirewallRules::new(&machines, &self.untouched)?;
-        self.table.lock().hold(rules)
+        self.table.lock().hold(&rules).map(drop)
     }
 }

@@ -1,5 +1,7 @@
 //! Tables that a real kernel makes, replaces and deletes.
 
+use std::collections::BTreeSet;
+
 use super::*;
 use crate::{
     FilterExpression, FilterRegister, FilterVerdict, SetField, SetInterval, testing::in_own_network,
@@ -71,5 +73,59 @@ fn a_transaction_of_which_one_order_is_refused_changes_nothing() {
         assert_eq!(transaction.commit().unwrap_err().kind(), io::ErrorKind::NotFound);
         assert!(one.exists().unwrap() && !other.exists().unwrap());
     })
+    .unwrap();
+}
+
+#[test]
+fn elements_are_added_and_deleted_without_the_others_and_read_back() {
+    in_own_network(
+        "transaction::tests::elements_are_added_and_deleted_without_the_others_and_read_back",
+        || {
+            let one = table("one");
+            assert_eq!(one.elements("ports").unwrap(), None);
+            assert_eq!(one.rules().unwrap(), [""; 0]);
+            replaced(one, 1_000).commit().unwrap();
+            let mut present: BTreeSet<_> = ports(1_000).into_iter().collect();
+            assert_eq!(one.elements("ports").unwrap().as_ref(), Some(&present));
+            assert_eq!(one.elements("others").unwrap(), None);
+            assert_eq!(one.rules().unwrap(), ["input"]);
+            // The range of three ports takes the place of two ports.
+            let (gone, came) = (ports(2), [SetInterval::new(&[(&[6], &[6]), (&[0, 0], &[0, 2])])]);
+            let mut transaction = FilterTransaction::default();
+            transaction.delete_elements(one, "ports", &gone);
+            transaction.add_elements(one, "ports", &came);
+            transaction.commit().unwrap();
+            present.retain(|element| !gone.contains(element));
+            present.extend(came);
+            assert_eq!(one.elements("ports").unwrap().as_ref(), Some(&present));
+            // One that is not there takes all others of the transaction with it.
+            let mut transaction = FilterTransaction::default();
+            transaction.delete_elements(one, "ports", &ports(4)[3..]);
+            transaction.delete_elements(one, "ports", &gone);
+            assert_eq!(transaction.commit().unwrap_err().kind(), io::ErrorKind::NotFound);
+            assert_eq!(one.elements("ports").unwrap(), Some(present));
+        },
+    )
+    .unwrap();
+}
+
+#[test]
+fn a_transaction_for_a_generation_is_refused_once_another_one_came() {
+    in_own_network(
+        "transaction::tests::a_transaction_for_a_generation_is_refused_once_another_one_came",
+        || {
+            let (one, other) = (table("one"), table("other"));
+            let before = FilterGeneration::now().unwrap();
+            replaced(one, 3).commit_at(before).unwrap();
+            let then = FilterGeneration::now().unwrap();
+            assert_eq!(then, before.after_one());
+            let refused = replaced(other, 3).commit_at(before).unwrap_err();
+            assert_eq!(refused.kind(), io::ErrorKind::Interrupted, "{refused}");
+            assert!(!other.exists().unwrap());
+            assert_eq!(FilterGeneration::now().unwrap(), then);
+            replaced(other, 3).commit_at(then).unwrap();
+            assert!(one.exists().unwrap() && other.exists().unwrap());
+        },
+    )
     .unwrap();
 }

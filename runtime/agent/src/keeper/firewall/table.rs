@@ -6,13 +6,17 @@
 //! - dropped.
 //!
 //! The table drops no ICMP but pings, and these only if a unit has `icmp` open: errors and neighbour discovery go on.
+//!
+//! A change of the rules is a change of the sets' elements: a transaction deletes and adds those that differ. The table is
+//! made anew where its chains change, and where the kernel has other rules or elements than this process wrote. Each
+//! transaction is for the generation of tables that was looked at, so that it meets no other ones.
 
-use std::net::IpAddr;
+use std::{collections::BTreeSet, io, net::IpAddr};
 
 use periapt_host_api::{network::Subnet, ports::Transport};
 use periapt_netlink::{
-    ChainPlace, FilterExpression, FilterFamily, FilterRegister, FilterSet, FilterTable, FilterTransaction,
-    FilterVerdict, PacketHeader, SetField, SetInterval, ValueComparison,
+    ChainPlace, FilterExpression, FilterFamily, FilterGeneration, FilterRegister, FilterSet, FilterTable,
+    FilterTransaction, FilterVerdict, PacketHeader, SetField, SetInterval, ValueComparison,
 };
 
 use super::{
@@ -38,6 +42,9 @@ const LOOPBACK: u32 = 1;
 
 /// The direction of packets that answer.
 const REPLY: u8 = 1;
+
+/// The most attempts at one change, each of which other programs may overtake.
+const ATTEMPTS: usize = 8;
 
 /// The first register of rules' expressions.
 const FIRST: FilterRegister = FilterRegister::FIRST;
@@ -89,10 +96,21 @@ pub(super) struct HostTable {
 enum TableState {
     /// It is as an agent before left it, if it is there.
     Unknown,
-    /// It has these rules.
-    Holds(FirewallRules),
+    /// It has had these rules at this generation. As long as no other one has begun, it has them.
+    Holds(FirewallRules, FilterGeneration),
     /// It is deleted for good.
     Removed,
+}
+
+/// The change by which a table came to hold some rules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TableChange {
+    /// It holds them already, or is deleted for good.
+    Nothing,
+    /// Some elements were added, and some deleted.
+    Elements { added: usize, deleted: usize },
+    /// It was made anew, or deleted because there are no rules.
+    Whole,
 }
 
 impl HostTable {
@@ -102,26 +120,58 @@ impl HostTable {
     }
 
     /// Has the table hold these rules, and nothing else. Without rules there is no table.
-    pub(super) fn hold(&mut self, rules: FirewallRules) -> Result<(), FirewallError> {
-        let table = table(&self.name);
-        match &self.state {
-            TableState::Removed => return Ok(()),
-            TableState::Holds(present) if *present == rules && (rules.is_empty() || table.exists()?) => {
-                return Ok(());
+    pub(super) fn hold(&mut self, rules: &FirewallRules) -> Result<TableChange, FirewallError> {
+        let mut held = self.try_to_hold(rules);
+        for _ in 1..ATTEMPTS {
+            match &held {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => held = self.try_to_hold(rules),
+                _ => break,
             }
-            TableState::Holds(present) if *present == rules => {
-                tracing::warn!(
-                    table = self.name,
-                    "another program deleted the agent's rules from the host's firewall"
-                );
-            }
-            TableState::Holds(_) | TableState::Unknown => {}
         }
-        replacement(table, &rules).commit()?;
-        let (governed, admitted) = (rules.governed.len(), rules.admitted.len());
-        tracing::info!(table = self.name, governed, admitted, "the host's firewall has the agent's rules");
-        self.state = TableState::Holds(rules);
-        Ok(())
+        let change = held?;
+        if change != TableChange::Nothing {
+            let (governed, admitted) = (rules.governed.len(), rules.admitted.len());
+            let table = self.name.as_str();
+            tracing::info!(table, governed, admitted, ?change, "the host's firewall has the agent's rules");
+        }
+        Ok(change)
+    }
+
+    /// As [`Self::hold`]; fails with [`io::ErrorKind::Interrupted`] if another program has changed tables meanwhile.
+    fn try_to_hold(&mut self, rules: &FirewallRules) -> io::Result<TableChange> {
+        if matches!(self.state, TableState::Removed) {
+            return Ok(TableChange::Nothing);
+        }
+        let generation = FilterGeneration::now()?;
+        let (table, present) = (table(&self.name), self.present(generation));
+        if present == Some(rules) {
+            self.state = TableState::Holds(rules.clone(), generation);
+            return Ok(TableChange::Nothing);
+        }
+        let difference = present.and_then(|present| Difference::between(present, rules));
+        let change = match difference.map(|difference| difference.write(table, generation)) {
+            Some(Ok(change)) => change,
+            Some(Err(error)) if error.kind() == io::ErrorKind::Interrupted => return Err(error),
+            Some(Err(_)) | None => {
+                replacement(table, rules).commit_at(generation)?;
+                TableChange::Whole
+            }
+        };
+        self.state = TableState::Holds(rules.clone(), generation.after_one());
+        Ok(change)
+    }
+
+    /// Returns the rules that the table has at a generation; none if this process does not know.
+    fn present(&self, generation: FilterGeneration) -> Option<&FirewallRules> {
+        let TableState::Holds(rules, written) = &self.state else { return None };
+        if *written == generation || has(table(&self.name), rules) {
+            return Some(rules);
+        }
+        tracing::warn!(
+            table = self.name,
+            "another program changed or deleted the agent's rules in the host's firewall"
+        );
+        None
     }
 
     /// Deletes the table for good, if it is there.
@@ -173,20 +223,97 @@ fn replacement(table: FilterTable<'_>, rules: &FirewallRules) -> FilterTransacti
     transaction
 }
 
+/// Returns the chain of each rule that a replacement adds.
+fn chains(rules: &FirewallRules) -> Vec<&'static str> {
+    let pings: &[&'static str] = match rules.pings {
+        Some(_) => &[INPUT, INPUT, PINGS, PINGS, PINGS],
+        None => &[],
+    };
+    [&[INPUT, INPUT, PORTS, PORTS, PORTS, PORTS][..], pings].concat()
+}
+
+/// Returns true if the kernel has the rules and elements of a replacement, and no others. A table that cannot be read has
+/// others.
+fn has(table: FilterTable<'_>, rules: &FirewallRules) -> bool {
+    if rules.is_empty() {
+        return table.exists().is_ok_and(|exists| !exists);
+    }
+    let mut expected = chains(rules);
+    expected.sort_unstable();
+    let has_chains = table.rules().is_ok_and(|mut chains| {
+        chains.sort_unstable();
+        chains == expected
+    });
+    let has_set = |(set, wanted): (&str, Vec<SetInterval>)| {
+        let wanted: BTreeSet<_> = wanted.into_iter().collect();
+        table.elements(set).is_ok_and(|elements| elements == Some(wanted))
+    };
+    has_chains && elements(rules).into_iter().all(has_set)
+}
+
+/// The elements by which two tables with the same chains differ, of each set.
+struct Difference(Vec<ChangedSet>);
+
+struct ChangedSet {
+    name: &'static str,
+    added: Vec<SetInterval>,
+    deleted: Vec<SetInterval>,
+}
+
+impl Difference {
+    /// Returns the difference; none if the tables differ in more than elements.
+    fn between(present: &FirewallRules, wanted: &FirewallRules) -> Option<Self> {
+        let has_same_chains =
+            !present.is_empty() && !wanted.is_empty() && present.pings.is_some() == wanted.pings.is_some();
+        let changed = |((name, present), (_, wanted)): (NamedElements, NamedElements)| {
+            let [present, wanted] =
+                [present, wanted].map(|elements| elements.into_iter().collect::<BTreeSet<_>>());
+            let added = wanted.difference(&present).cloned().collect();
+            let deleted = present.difference(&wanted).cloned().collect();
+            ChangedSet { name, added, deleted }
+        };
+        let sets = || elements(present).into_iter().zip(elements(wanted)).map(changed).collect();
+        has_same_chains.then(|| Self(sets()))
+    }
+
+    /// Deletes and adds elements in one transaction.
+    fn write(self, table: FilterTable<'_>, generation: FilterGeneration) -> io::Result<TableChange> {
+        let mut transaction = FilterTransaction::default();
+        // New elements may overlap those that go.
+        for ChangedSet { name, deleted, .. } in &self.0 {
+            transaction.delete_elements(table, name, deleted);
+        }
+        for ChangedSet { name, added, .. } in &self.0 {
+            transaction.add_elements(table, name, added);
+        }
+        transaction.commit_at(generation)?;
+        let count = |of: fn(&ChangedSet) -> usize| -> usize { self.0.iter().map(of).sum() };
+        Ok(TableChange::Elements {
+            added: count(|set| set.added.len()),
+            deleted: count(|set| set.deleted.len()),
+        })
+    }
+}
+
+/// The name of a set, and its elements.
+type NamedElements = (&'static str, Vec<SetInterval>);
+
+/// Returns the elements of each set.
+fn elements(rules: &FirewallRules) -> [NamedElements; 3] {
+    let governed = rules.governed.iter().map(|interval| element(*interval, None)).collect();
+    let [v4, v6] = VERSIONS.map(|version| (version.admitted, version.admitted_elements(rules)));
+    [(GOVERNED, governed), v4, v6]
+}
+
 fn add_sets(transaction: &mut FilterTransaction, table: FilterTable<'_>, rules: &FirewallRules) {
-    let governed: Vec<_> = rules.governed.iter().map(|interval| element(*interval, None)).collect();
-    let set = FilterSet { name: GOVERNED, fields: &[SetField::Protocol, SetField::Port] };
-    transaction.create_set(table, set, &governed);
-    for Version { icmp, admitted, address, .. } in &VERSIONS {
-        let is_of_version = |subnet: &Subnet| subnet.first().is_ipv4() == (*address == SetField::Ipv4Address);
-        let ports = rules.admitted.iter().filter(|(_, subnet)| is_of_version(subnet));
-        let ports = ports.map(|(interval, subnet)| element(*interval, Some(subnet)));
-        // Pings are senders of ICMP to the port 0, which it has not.
-        let pings = rules.pings.iter().flatten().filter(|subnet| is_of_version(subnet));
-        let pings = pings.map(|subnet| joined(Some(subnet), *icmp, (0, 0)));
-        let elements: Vec<_> = ports.chain(pings).collect();
-        let fields = [*address, SetField::Protocol, SetField::Port];
-        transaction.create_set(table, FilterSet { name: admitted, fields: &fields }, &elements);
+    let [v4, v6] = VERSIONS.map(|version| version.address);
+    let fields: [&[SetField]; 3] = [
+        &[SetField::Protocol, SetField::Port],
+        &[v4, SetField::Protocol, SetField::Port],
+        &[v6, SetField::Protocol, SetField::Port],
+    ];
+    for ((name, elements), fields) in elements(rules).into_iter().zip(fields) {
+        transaction.create_set(table, FilterSet { name, fields }, &elements);
     }
 }
 
@@ -230,6 +357,18 @@ fn add_pings(transaction: &mut FilterTransaction, table: FilterTable<'_>) {
 }
 
 impl Version {
+    /// Returns the elements of its admitted senders.
+    fn admitted_elements(&self, rules: &FirewallRules) -> Vec<SetInterval> {
+        let is_of_version =
+            |subnet: &Subnet| subnet.first().is_ipv4() == (self.address == SetField::Ipv4Address);
+        let ports = rules.admitted.iter().filter(|(_, subnet)| is_of_version(subnet));
+        let ports = ports.map(|(interval, subnet)| element(*interval, Some(subnet)));
+        // Pings are senders of ICMP to the port 0, which it has not.
+        let pings = rules.pings.iter().flatten().filter(|subnet| is_of_version(subnet));
+        let pings = pings.map(|subnet| joined(Some(subnet), self.icmp, (0, 0)));
+        ports.chain(pings).collect()
+    }
+
     /// Returns the rule that accepts packets of admitted senders, to the port that an expression loads.
     fn admits(&self, port: impl Fn(FilterRegister) -> FilterExpression) -> Vec<FilterExpression> {
         let words = self.length / 4;
