@@ -167,6 +167,16 @@ pub(super) fn replace_standard_streams(by: BorrowedFd<'_>) -> io::Result<()> {
     Ok(())
 }
 
+/// Kills all other processes of the namespace of which this process is the first.
+pub(super) fn kill_all_others() -> io::Result<()> {
+    if rustix::process::getpid().as_raw_nonzero().get() != 1 {
+        return Err(io::Error::other("this process is no init"));
+    }
+    #[expect(unsafe_code, reason = "it sends a signal to the processes of this namespace alone")]
+    let sent = unsafe { libc::kill(-1, libc::SIGKILL) };
+    checked(sent.into()).map(|_| ())
+}
+
 /// Ends this process without anything that it has prepared for its end: it is the copy of another one.
 pub(super) fn exit(code: c_int) -> ! {
     #[expect(unsafe_code, reason = "it ends the process")]

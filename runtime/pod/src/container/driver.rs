@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeSet,
     io,
+    net::Shutdown,
     os::{
         fd::{AsFd as _, OwnedFd},
         unix::net::UnixStream,
@@ -13,7 +14,7 @@ use std::{
 };
 
 use periapt_pebble::{ProcessId, Signal, Spawn, Stdio};
-use rustix::process::{Pid, WaitOptions, kill_process, waitpid};
+use rustix::process::{Pid, WaitOptions, waitpid};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::wire::{FromInit, NewProcess, ToInit, receive, send};
@@ -22,7 +23,7 @@ use crate::driver::{Driver, Streams};
 /// The time in which the init starts a process. It waits for nothing but the kernel and the disk.
 const SPAWN_TIME: Duration = Duration::from_secs(30);
 
-/// The time in which the kernel ends all processes of the container.
+/// The time in which the init ends all processes of the container.
 const KILL_TIME: Duration = Duration::from_secs(10);
 
 /// The exit code of processes that ended with the init.
@@ -178,11 +179,8 @@ impl Driver for Namespaces {
     }
 
     fn kill(&mut self) {
-        // The kernel ends all processes of the container with the first one, and tells of it when they are gone.
-        // One that is reaped may have left its number to another process.
-        if !self.is_reaped {
-            let _ = kill_process(self.init, rustix::process::Signal::KILL);
-        }
+        // The init ends all processes of the container, and itself once they are gone.
+        let _ = self.socket.shutdown(Shutdown::Both);
         let until = Instant::now() + KILL_TIME;
         while !self.is_reaped && Instant::now() < until {
             self.is_reaped = !matches!(waitpid(Some(self.init), WaitOptions::NOHANG), Ok(None));

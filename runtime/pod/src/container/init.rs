@@ -1,7 +1,8 @@
 //! The init of a container: the first process in its namespace of processes.
 //!
 //! It is a copy of the pod's process, not another program: no file of the image is run as init, and no file of the host
-//! is needed. It starts, signals and reaps processes by order, and reaps orphans. All others end with it.
+//! is needed. It starts, signals and reaps processes by order, and reaps orphans. It ends all others once the pod's process
+//! has gone, however that ended, and lets go of the lock once they are gone.
 
 use std::{
     io,
@@ -16,7 +17,7 @@ use periapt_pebble::{Account, ProcessId, Spawn, Stdio};
 use rustix::{
     event::{PollFd, PollFlags, poll},
     fs::{Mode, OFlags, open},
-    process::{DumpableBehavior, Signal, chdir, set_dumpable_behavior, set_parent_process_death_signal},
+    process::{DumpableBehavior, WaitOptions, chdir, set_dumpable_behavior, wait},
 };
 
 use super::{
@@ -38,14 +39,28 @@ pub(super) fn run(order: &Order, socket: &UnixStream, lock: Option<BorrowedFd<'_
             1
         }
     };
-    // The kernel ends all other processes of the namespace.
+    end_others();
     calls::exit(code)
+}
+
+/// Ends all other processes of the namespace, and waits for them. The kernel would end them with this process, but after it
+/// has closed its descriptors, and the lock with them.
+fn end_others() {
+    let killed = calls::kill_all_others();
+    // Without a right over them, they are left to the kernel.
+    if killed.is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied) {
+        return;
+    }
+    // A process of this namespace is a child of this one, or becomes one when its parent ends.
+    while matches!(wait(WaitOptions::empty()), Ok(_) | Err(rustix::io::Errno::INTR)) {
+        let _ = calls::kill_all_others();
+    }
 }
 
 /// Mounts `/proc`, and confines this process once it has its root. Returns what could not be confined.
 fn begin(order: &Order, socket: &UnixStream, lock: Option<BorrowedFd<'_>>) -> Result<Vec<Gap>, String> {
     let error = |error: rustix::io::Errno| error.to_string();
-    set_parent_process_death_signal(Some(Signal::KILL)).map_err(error)?;
+    // The end of the pod's process is the end of the socket.
     calls::close_others(&[socket.as_fd()].into_iter().chain(lock).collect::<Vec<_>>())
         .map_err(|error| error.to_string())?;
     entered(socket)?;

@@ -34,8 +34,8 @@ pub struct ContainerOptions {
     pub socket: Option<PathBuf>,
     /// The socket to the keeper that started the pod, which brings its streams. The container ends with it.
     pub keeper: Option<UnixStream>,
-    /// A file that the keeper has locked. The guard, the pod's process and the init hold it until they end. The workload's
-    /// processes do not have it: the kernel ends them a moment after the init has let go of it.
+    /// A file that the keeper has locked. The guard, the pod's process and the init hold it until they end, and the init ends
+    /// after all processes of the workload, which do not have it.
     pub lock: Option<OwnedFd>,
     /// An address for the endpoints that are open to all, without a right to anything else.
     pub http: Option<SocketAddr>,

@@ -12,6 +12,7 @@ use std::{
     },
     path::PathBuf,
     process::{Command, Stdio},
+    sync::Arc,
 };
 
 use periapt_helper::{
@@ -52,6 +53,8 @@ pub struct WasmOptions {
     pub listen: WasmListen,
     /// The limits of each workload.
     pub limits: WorkloadLimits,
+    /// A file that the keeper has locked. The processes of workloads hold it until they end, also if the pod is killed.
+    pub lock: Option<Arc<OwnedFd>>,
 }
 
 /// The place where servers listen.
@@ -224,11 +227,12 @@ impl Driver for Wasm {
             .stdout(Stdio::from(stdout))
             .stderr(Stdio::from(stderr))
             .process_group(0);
-        let mask = self.mask;
+        let (mask, lock) = (self.mask, self.options.lock.clone());
         let prepare = move || {
             umask(mask);
             // All others are closed.
             its_calls.iter().try_for_each(|socket| fcntl_setfd(socket, FdFlags::empty()))?;
+            lock.iter().try_for_each(|lock| fcntl_setfd(lock, FdFlags::empty()))?;
             Ok(set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?)
         };
         #[expect(unsafe_code, reason = "between fork and exec, it makes system calls alone")]

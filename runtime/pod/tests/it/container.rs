@@ -39,7 +39,7 @@ const GUARD: &str = "PERIAPT_TEST_GUARD";
 const INSIDE: &str = "PERIAPT_TEST_INSIDE";
 
 /// The longest wait for a container.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The exit code of tools that cannot be had.
 const NONE: i32 = 3;

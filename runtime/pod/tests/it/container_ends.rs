@@ -1,11 +1,14 @@
 //! The ends of containers: nothing of them is left.
 
-use std::fs::{self, File};
+use std::{
+    fs::{self, File},
+    time::Instant,
+};
 
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::{
-    container::{Container, Settings, until_gone},
+    container::{Container, PATIENCE, Settings, runs, until_gone},
     pod::until,
 };
 
@@ -95,4 +98,50 @@ fn the_lock_of_a_container_is_held_by_the_pod_and_the_init_and_by_no_workload() 
     container.guard.wait().unwrap();
     until_gone(&processes);
     assert!(is_free(), "it is free once they are gone");
+}
+
+#[test]
+fn nothing_of_a_workload_runs_once_the_lock_of_its_killed_pod_can_be_taken() {
+    // Each of many processes ignores signals, and computes.
+    let spin = "trap '' TERM INT HUP QUIT; for i in 1 2 3 4 5 6 7 8 9 10 11 12; do (while :; do :; done) & done; wait";
+    let layer = format!("services: {{spin: {{override: replace, command: \"sh -c \\\"{spin}\\\"\"}}}}");
+    for is_guard in [true, false] {
+        let directory = tempfile::tempdir().unwrap();
+        let lock = directory.path().join("lock");
+        let settings = Settings { lock: Some(lock.clone()), ..Settings::default() };
+        let Some(mut container) = Container::start(settings) else { return };
+        let client = container.client();
+        client.add_layer(&layer);
+        assert_eq!(client.act("start", &["spin"])["status"], "Done");
+        // The pod's process, the init, the shell, and those that it started.
+        until("all processes run", || container.processes().len() == 15);
+        let processes = container.processes();
+        let open = File::open(&lock).unwrap();
+        assert!(open.try_lock().is_err());
+        match is_guard {
+            true => container.signal(Signal::KILL),
+            false => kill_process(Pid::from_raw(processes[0]).unwrap(), Signal::KILL).unwrap(),
+        }
+        // The first moment counts, in which a process that is late would still run.
+        let deadline = Instant::now() + PATIENCE;
+        while open.try_lock().is_err() {
+            assert!(Instant::now() < deadline, "the lock is held");
+        }
+        let left: Vec<_> = processes[2..].iter().filter(|pid| runs(**pid)).collect();
+        assert!(left.is_empty(), "{left:?} of {processes:?} run, and the lock is free");
+        container.guard.wait().unwrap();
+        until_gone(&processes);
+    }
+}
+
+#[test]
+fn an_init_ends_with_its_pod_while_processes_of_other_users_run() {
+    let Some(container) = Container::with_users(|_| ()) else { return };
+    let client = container.client();
+    let layer = "services: {a: {override: replace, user: web, command: sleep 1000}}";
+    client.add_layer(layer);
+    assert_eq!(client.act("start", &["a"])["status"], "Done");
+    let processes = container.processes();
+    kill_process(Pid::from_raw(processes[0]).unwrap(), Signal::KILL).unwrap();
+    until_gone(&processes);
 }

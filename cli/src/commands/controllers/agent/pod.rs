@@ -5,8 +5,10 @@ use std::{
     ffi::OsString,
     fs,
     net::{IpAddr, SocketAddr},
+    os::fd::OwnedFd,
     path::{Path, PathBuf},
     str::FromStr,
+    sync::Arc,
 };
 
 use clap::Args;
@@ -239,11 +241,17 @@ fn driver(pod: &Pod) -> Result<DriverKind> {
                 false => WasmListen::Address(pod.listen),
             },
             limits: workload_limits(pod.container.memory),
+            lock: lock(pod.keeper)?.map(Arc::new),
         }))),
         (other, _) => Err(Failure::misused(format!(
             "there is no driver {other:?}: there are {NAMESPACES}, {WASM} and plain"
         ))),
     }
+}
+
+/// Returns the lock of a pod that an agent started, which passes it as standard output.
+fn lock(has_keeper: bool) -> Result<Option<OwnedFd>> {
+    has_keeper.then(output::inherited).transpose().explain(|| "the agent's lock".to_owned())
 }
 
 /// Returns the limits of workloads with so much memory; none for the usual one.
@@ -286,9 +294,7 @@ async fn contained(pod: Pod, shown: &str) -> Result<i32> {
     let Pod { socket, keeper, http, container, .. } = pod;
     let keeper =
         keeper.then(input::inherited_socket).transpose().explain(|| "the agent's socket".to_owned())?;
-    // The agent passes the lock of the pod as standard output.
-    let lock = keeper.as_ref().map(|_| output::inherited()).transpose();
-    let lock = lock.explain(|| "the agent's lock".to_owned())?;
+    let lock = lock(keeper.is_some())?;
     let usual = ContainerLimits::default();
     let (has_keeper, mut has_begun) = (keeper.is_some(), false);
     let options = ContainerOptions {
