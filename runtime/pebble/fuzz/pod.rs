@@ -345,6 +345,7 @@ fn request(word: &str, rest: &str) -> Option<PodRequest> {
         }
         "notify" => PodRequest::Notify(body(rest)?),
         "notice" => PodRequest::Notice(first.to_owned()),
+        "metrics" => PodRequest::Metrics,
         "identities" => PodRequest::Identities,
         "act-on-identities" => PodRequest::ActOnIdentities(body(rest)?),
         "warnings" => PodRequest::Warnings { all: first == "all" },

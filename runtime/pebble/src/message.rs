@@ -284,6 +284,8 @@ pub enum PodRequest {
     Notify(NoticeBody),
     /// `GET /v1/notices/{id}`.
     Notice(String),
+    /// `GET /v1/metrics`.
+    Metrics,
     /// `GET /v1/identities`.
     Identities,
     /// `POST /v1/identities`.
@@ -491,6 +493,8 @@ pub enum PodAnswer {
     Async(ChangeId, Value),
     /// True if the pod is healthy.
     Health(bool),
+    /// Metrics, in the text form of Prometheus.
+    Metrics(String),
     /// A websocket is granted.
     Websocket(TaskId),
     /// Lines, and the number of the next one.

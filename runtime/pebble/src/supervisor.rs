@@ -3,6 +3,7 @@
 mod checks;
 mod execs;
 mod forwards;
+mod metrics;
 mod notices;
 mod read;
 mod requests;

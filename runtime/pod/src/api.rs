@@ -93,6 +93,7 @@ pub(crate) fn router(state: Arc<State>) -> Router {
         .route("/v1/notices", get(notices).post(notify))
         .route("/v1/notices/{id}", get(notice))
         .route("/v1/identities", get(identities).post(act_on_identities))
+        .route("/v1/metrics", get(metrics))
         .route("/v1/logs", get(logs::logs))
         .route("/v1/files", get(files::read).post(files::act))
         .route("/v1/exec", post(exec::exec))
@@ -241,6 +242,10 @@ async fn checks(
         Ok(level) => state.ask(caller, PodRequest::Checks { level, names: query.list("names") }).await,
         Err(refusal) => refused(refusal),
     }
+}
+
+async fn metrics(Of(state): Shared, Extension(caller): Extension<PodCaller>) -> Response {
+    state.ask(caller, PodRequest::Metrics).await
 }
 
 async fn identities(Of(state): Shared, Extension(caller): Extension<PodCaller>) -> Response {

@@ -18,7 +18,16 @@ pub(super) struct CheckRun {
     pub(super) config: Check,
     pub(super) successes: u64,
     pub(super) failures: u64,
+    /// All answers since the pod's start.
+    pub(super) answers: CheckAnswers,
     pub(super) active: Option<Active>,
+}
+
+/// The answers to a check, whatever became of it between them.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct CheckAnswers {
+    pub(super) successes: u64,
+    pub(super) failures: u64,
 }
 
 /// A check that runs.
@@ -70,7 +79,9 @@ impl Supervisor {
         for (name, config) in changed {
             self.stop_check(&name);
             let is_enabled = config.is_enabled();
-            self.checks.insert(name.clone(), CheckRun { config, successes: 0, failures: 0, active: None });
+            let answers = self.checks.get(&name).map(|run| run.answers).unwrap_or_default();
+            let run = CheckRun { config, successes: 0, failures: 0, answers, active: None };
+            self.checks.insert(name.clone(), run);
             if is_enabled {
                 self.start_check(&name);
             }
@@ -218,6 +229,7 @@ impl Supervisor {
             Ok(()) => {
                 run.successes = if was_down { 1 } else { run.successes.saturating_add(1) };
                 run.failures = 0;
+                run.answers.successes = run.answers.successes.saturating_add(1);
                 active.is_down = false;
                 let task = self.only_task(change);
                 if was_down {
@@ -232,6 +244,7 @@ impl Supervisor {
             }
             Err(error) => {
                 run.failures = run.failures.saturating_add(1);
+                run.answers.failures = run.answers.failures.saturating_add(1);
                 let failures = run.failures;
                 let fails_now = !was_down && failures >= threshold;
                 active.is_down = was_down || fails_now;

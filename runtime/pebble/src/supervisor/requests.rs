@@ -21,6 +21,7 @@ use crate::{
 fn needs(request: &PodRequest) -> Access {
     match request {
         PodRequest::SystemInfo | PodRequest::Health { .. } => Access::Untrusted,
+        PodRequest::Metrics => Access::Metrics,
         PodRequest::Plan
         | PodRequest::Services { .. }
         | PodRequest::Changes { .. }
@@ -102,6 +103,7 @@ impl Supervisor {
                 let user = (access < Access::Admin).then_some(caller.user_id);
                 self.notice_shown(&notice, user)
             }
+            PodRequest::Metrics => Ok(self.metrics()),
             PodRequest::Identities => Ok(PodAnswer::Sync(self.identities.shown())),
             PodRequest::ActOnIdentities(body) => {
                 self.identities.act(&body, &self.options.limits).map(|()| PodAnswer::Sync(Value::Null))

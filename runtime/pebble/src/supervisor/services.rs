@@ -42,6 +42,8 @@ pub(super) struct Run {
     attempts: u32,
     /// The restarts after an end that nobody asked for.
     pub(super) restarts: u32,
+    /// The processes that were started.
+    pub(super) starts: u64,
     /// The date of the last change between running and not running.
     pub(super) changed: Timestamp,
     /// The reason why the last start made no process.
@@ -179,9 +181,10 @@ impl Supervisor {
             },
         );
         let state = State::Starting { process, since: self.now.since_start, okay_at: None, tasks };
-        let (attempts, restarts) = self.services.get(name).map_or((0, 0), |run| (run.attempts, run.restarts));
-        let changed = self.now.date;
-        let run = Run { config, state, attempts, restarts, changed, cannot_start: None };
+        let earlier = self.services.get(name);
+        let (attempts, restarts) = earlier.map_or((0, 0), |run| (run.attempts, run.restarts));
+        let (starts, changed) = (earlier.map_or(0, |run| run.starts), self.now.date);
+        let run = Run { config, state, attempts, restarts, starts, changed, cannot_start: None };
         self.services.insert(name.to_owned(), run);
         self.state_changed();
     }
@@ -194,11 +197,12 @@ impl Supervisor {
 
     pub(super) fn service_spawned(&mut self, name: &str, of: ProcessId) {
         let now = self.now.since_start;
-        if let Some(State::Starting { process, since, okay_at, .. }) =
-            self.services.get_mut(name).map(|run| &mut run.state)
+        if let Some(run) = self.services.get_mut(name)
+            && let State::Starting { process, since, okay_at, .. } = &mut run.state
             && *process == of
         {
             (*since, *okay_at) = (now, Some(now.saturating_add(OKAY_DELAY)));
+            run.starts = run.starts.saturating_add(1);
         }
     }
 

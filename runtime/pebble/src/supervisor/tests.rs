@@ -4,6 +4,7 @@ mod changes;
 mod checks;
 mod execs;
 mod forwards;
+mod metrics;
 mod notices;
 mod properties;
 mod rights;

@@ -15,6 +15,9 @@ use tokio::time::timeout;
 /// The most bytes of a body in JSON: a layer of the largest size, with every character escaped.
 const MAX_BODY: usize = 8 << 20;
 
+/// The type of metrics.
+const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
+
 /// The time in which a client sends such a body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -43,6 +46,11 @@ pub(super) fn answered(result: Result<PodAnswer, PodRefusal>) -> Response {
             let change = change.to_string();
             let body = json!({ "type": "async", "status-code": code.as_u16(), "status": status, "change": change, "result": result });
             respond(code, &body)
+        }
+        Ok(PodAnswer::Metrics(text)) => {
+            let mut response = Response::new(Body::from(text));
+            response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(METRICS));
+            response
         }
         // Handlers take these before.
         Ok(PodAnswer::Websocket(_) | PodAnswer::Logs(..)) => sync(200, Value::Null),

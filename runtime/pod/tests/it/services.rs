@@ -36,6 +36,24 @@ fn a_service_that_is_killed_comes_back_and_its_output_is_kept() {
 }
 
 #[test]
+fn metrics_are_text_for_prometheus() {
+    let pod = Pod::start();
+    let client = pod.client();
+    client.add_layer("services: {a: {override: replace, command: sleep 1000}}");
+    assert_eq!(client.act("start", &["a"])["status"], "Done");
+    let response = client.get("/v1/metrics");
+    assert_eq!(response.status, 200);
+    let text = String::from_utf8(response.body).unwrap();
+    let lines: Vec<_> = text.lines().filter(|line| !line.starts_with('#')).collect();
+    assert_eq!(
+        lines,
+        ["pebble_service_start_count{service=\"a\"} 1", "pebble_service_active{service=\"a\"} 1"]
+    );
+    assert!(text.ends_with('\n') && text.contains("# TYPE pebble_service_active gauge\n"), "{text}");
+    assert_eq!(client.send("POST", "/v1/metrics", "text/plain", b"").status, 405);
+}
+
+#[test]
 fn a_program_or_a_user_that_is_not_there_is_named() {
     let pod = Pod::start();
     let client = pod.client();
