@@ -176,7 +176,8 @@ impl Site {
         Ok(each)
     }
 
-    /// Returns the memory of all pods, each page that is shared by its share, in bytes.
+    /// Returns the memory of all processes below the agent but its runners: pods and their guards, the networks of units, and
+    /// workloads. Each page that is shared counts by its share; in bytes.
     fn memory_of_pods(&self) -> anyhow::Result<f64> {
         let mut bytes = 0.0;
         for (process, command) in self.processes()? {

@@ -45,6 +45,9 @@ pub(super) mod process;
 /// The time in which a network begins, an earlier one has ended, or one that runs answers.
 const JOINED_WITHIN: Duration = Duration::from_secs(30);
 
+/// The most networks that a guard starts. One that it starts lasts until it joins, unless it cannot be set up.
+const MAX_STARTS: usize = 3;
+
 /// The pause between two attempts to join.
 const TRIED_EVERY: Duration = Duration::from_millis(20);
 
@@ -95,20 +98,28 @@ impl UnitNetwork {
         program: &ContainerProgram,
     ) -> Result<Self, ContainerError> {
         let doing = ContainerError::system("join the network of the unit");
-        let deadline = Instant::now() + JOINED_WITHIN;
+        let (deadline, mut starts) = (Instant::now() + JOINED_WITHIN, 0);
         loop {
             // An agent may remove the directory of a network that has ended.
             let place = Place::open(directory).map_err(&doing)?;
             if let Some(line) = place.connect().await.map_err(&doing)? {
                 // None: it has just ended.
                 if let Some(answered) = received(line).await.map_err(&doing)? {
-                    let joined = place.joined(answered)?;
+                    let joined = place.joined(answered).await?;
                     if joined.properties.forwarded == *forwarded {
                         return Ok(joined);
                     }
                 }
             } else if let Some(lock) = place.try_lock().map_err(&doing)? {
-                start(&place, &lock, (first_id, forwarded), program)?;
+                let started = match starts {
+                    MAX_STARTS => Err(failed("its process ends as it begins")),
+                    _ => start(&place, &lock, (first_id, forwarded), program),
+                };
+                if let Err(error) = started {
+                    place.remove();
+                    return Err(error);
+                }
+                starts += 1;
                 continue;
             }
             if Instant::now() >= deadline {
@@ -150,7 +161,7 @@ impl UnitNetwork {
         let _ = timeout(ENDS_WITHIN, self.ended()).await;
         // One in which others are has its lock.
         if let Ok(Some(_lock)) = self.place.try_lock() {
-            let _ = fs::remove_dir_all(&self.place.path);
+            self.place.remove();
         }
     }
 }
@@ -204,21 +215,42 @@ impl Place {
         UnixListener::bind(self.at(SOCKET))
     }
 
+    /// Removes the directory, whose lock the caller holds.
+    fn remove(&self) {
+        let _ = fs::remove_dir_all(&self.path);
+    }
+
+    /// Removes the directory once the process has ended that could not make a network.
+    async fn remove_failed(&self) {
+        let deadline = Instant::now() + ENDS_WITHIN;
+        while Instant::now() < deadline {
+            if let Ok(Some(_lock)) = self.try_lock() {
+                return self.remove();
+            }
+            sleep(TRIED_EVERY).await;
+        }
+    }
+
     /// Returns the network that has answered.
-    fn joined(self, (answer, descriptors, line): Answered) -> Result<UnitNetwork, ContainerError> {
+    async fn joined(self, (answer, descriptors, line): Answered) -> Result<UnitNetwork, ContainerError> {
         let properties = match answer {
             Answer::Joined(properties) => properties,
             Answer::Failed(reason) => {
-                return Err(ContainerError::Inside(format!("the network of the unit: {reason}")));
+                self.remove_failed().await;
+                return Err(failed(&reason));
             }
         };
         let mut descriptors = descriptors.into_iter();
         let (Some(user_namespace), Some(network)) = (descriptors.next(), descriptors.next()) else {
-            let reason = "the network of the unit: it came without its namespaces".to_owned();
-            return Err(ContainerError::Inside(reason));
+            return Err(failed("it came without its namespaces"));
         };
         Ok(UnitNetwork { properties, user_namespace, network, calls: descriptors.next(), line, place: self })
     }
+}
+
+/// Returns the error of a network that cannot be had.
+fn failed(reason: &str) -> ContainerError {
+    ContainerError::Inside(format!("the network of the unit: {reason}"))
 }
 
 /// An answer with its descriptors, and the connection on which it came.

@@ -38,6 +38,9 @@ const GUARD: &str = "PERIAPT_TEST_GUARD";
 /// The variable that a pod's process has.
 const INSIDE: &str = "PERIAPT_TEST_INSIDE";
 
+/// The variable with the fault of a network's process.
+const NETWORK_FAULT: &str = "PERIAPT_TEST_NETWORK_FAULT";
+
 /// The longest wait for a container.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -55,6 +58,8 @@ pub(crate) struct Settings {
     pub(crate) unit_network: Option<PathBuf>,
     /// The ports of that network which lead to other workloads of the unit.
     pub(crate) forwarded_ports: BTreeSet<u16>,
+    /// The fault of the process of that network: `ends` as it begins, or has `no-proc`.
+    pub(crate) network_fault: Option<String>,
     /// The file that its guard's standard output is, and which its processes hold.
     pub(crate) lock: Option<PathBuf>,
     /// The user of the guard; the test's own by default.
@@ -73,6 +78,7 @@ impl Default for Settings {
             require_confinement: false,
             unit_network: None,
             forwarded_ports: BTreeSet::new(),
+            network_fault: None,
             lock: None,
             user: None,
             inside: None,
@@ -124,7 +130,10 @@ fn the_guard_of_a_container() {
             arguments: ["container::the_process_in_a_container", "--exact", "--nocapture"]
                 .map(Into::into)
                 .to_vec(),
-            environment: vec![(INSIDE.into(), "1".into())],
+            environment: [(INSIDE.into(), "1".into())]
+                .into_iter()
+                .chain(settings.network_fault.clone().map(|fault| (NETWORK_FAULT.into(), fault.into())))
+                .collect(),
         },
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
@@ -157,6 +166,15 @@ fn the_process_in_a_container() {
         return;
     }
     let order = std::env::args().next_back().unwrap();
+    if let (Ok(fault), true) = (std::env::var(NETWORK_FAULT), order.starts_with("{\"network\":")) {
+        match fault.as_str() {
+            "ends" => std::process::exit(1),
+            _ => {
+                let hidden = Command::new("mount").args(["-t", "tmpfs", "none", "/proc"]).status().unwrap();
+                assert!(hidden.success());
+            }
+        }
+    }
     let code = run_contained(&order);
     // The exit code has no number.
     std::process::exit(if code == std::process::ExitCode::SUCCESS { 0 } else { 1 });

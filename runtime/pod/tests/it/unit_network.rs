@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use tempfile::TempDir;
 
 use crate::{
-    container::{Container, Settings, runs, until_gone},
+    container::{Container, Settings, runs, skipped, until_gone},
     pod::until,
 };
 
@@ -194,4 +194,27 @@ fn a_place_that_no_network_can_have_is_one_error() {
     let error = container.refusal();
     assert!(error.starts_with("cannot join the network of the unit: "), "{error}");
     assert!(Path::new(&place.path().join("network")).is_file());
+}
+
+#[test]
+fn a_network_that_cannot_be_set_up_is_one_error_and_leaves_nothing() {
+    let of_unit = "cannot set up the container: the network of the unit: ";
+    for (fault, reason) in [
+        ("no-proc", "cannot open the namespace of users: No such file or directory"),
+        ("ends", "its process ends as it begins"),
+    ] {
+        let place = place();
+        let settings_with = Settings { network_fault: Some(fault.to_owned()), ..settings(&place) };
+        let Some(container) = Container::launch(settings_with, |_| ()) else { return };
+        let error = container.refusal();
+        if error.contains("user namespace") {
+            return skipped(&error);
+        }
+        assert!(error.strip_prefix(of_unit).is_some_and(|rest| rest.starts_with(reason)), "{fault}: {error}");
+        assert!(!place.path().join("network").exists(), "{fault}: the directory is left");
+        // The next attempt, as an agent makes it after a pause, finds nothing in its way.
+        let Some(next) = Container::start(settings(&place)) else { return };
+        next.told(SERVE);
+        until("the server answers", || is_asked(&next));
+    }
 }
