@@ -1,5 +1,7 @@
 //! A WebAssembly workload that keeps what it is given in its unit's storage, and another one that asks it.
 
+use std::fs;
+
 use anyhow::{Context as _, ensure};
 use periapt_tests::{Installation, packed_parts, signal};
 use serde_json::Value;
@@ -39,6 +41,15 @@ fn notes_are_in_storage_and_on_the_pages_of_related_units_whatever_is_killed() -
 
     // Whatever of it dies, what it wrote is there when it is back.
     for pod in children(agent.id(), &["agent pod --keeper --driver wasm"])? {
+        // The next pod waits for the end of its workload, which holds the lock as well.
+        let lock = fs::read_link(format!("/proc/{pod}/fd/1"))?;
+        let workloads = children(pod, &["agent workload"])?;
+        ensure!(!workloads.is_empty(), "a pod without a workload");
+        for workload in workloads {
+            let mut open = fs::read_dir(format!("/proc/{workload}/fd"))?.flatten();
+            let is_held = open.any(|entry| fs::read_link(entry.path()).is_ok_and(|path| path == lock));
+            ensure!(is_held, "workload {workload} does not hold {lock:?}");
+        }
         signal(pod, "KILL")?;
     }
     let list = || act(&periapt, &["web-notes/0", "list"], "notes");
