@@ -241,7 +241,7 @@ fn driver(pod: &Pod) -> Result<DriverKind> {
                 false => WasmListen::Address(pod.listen),
             },
             limits: workload_limits(pod.container.memory),
-            lock: lock(pod.keeper)?.map(Arc::new),
+            lock: pod.keeper.then(inherited_lock).transpose()?.map(Arc::new),
         }))),
         (other, _) => Err(Failure::misused(format!(
             "there is no driver {other:?}: there are {NAMESPACES}, {WASM} and plain"
@@ -250,8 +250,8 @@ fn driver(pod: &Pod) -> Result<DriverKind> {
 }
 
 /// Returns the lock of a pod that an agent started, which passes it as standard output.
-fn lock(has_keeper: bool) -> Result<Option<OwnedFd>> {
-    has_keeper.then(output::inherited).transpose().explain(|| "the agent's lock".to_owned())
+fn inherited_lock() -> Result<OwnedFd> {
+    output::inherited().explain(|| "the agent's lock".to_owned())
 }
 
 /// Returns the limits of workloads with so much memory; none for the usual one.
@@ -294,7 +294,7 @@ async fn contained(pod: Pod, shown: &str) -> Result<i32> {
     let Pod { socket, keeper, http, container, .. } = pod;
     let keeper =
         keeper.then(input::inherited_socket).transpose().explain(|| "the agent's socket".to_owned())?;
-    let lock = lock(keeper.is_some())?;
+    let lock = keeper.as_ref().map(|_| inherited_lock()).transpose()?;
     let usual = ContainerLimits::default();
     let (has_keeper, mut has_begun) = (keeper.is_some(), false);
     let options = ContainerOptions {
