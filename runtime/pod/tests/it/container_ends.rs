@@ -103,7 +103,8 @@ fn the_lock_of_a_container_is_held_by_the_pod_and_the_init_and_by_no_workload() 
 #[test]
 fn nothing_of_a_workload_runs_once_the_lock_of_its_killed_pod_can_be_taken() {
     // Each of many processes ignores signals, and computes.
-    let spin = "trap '' TERM INT HUP QUIT; for i in 1 2 3 4 5 6 7 8 9 10 11 12; do while :; do :; done & done; wait";
+    let spin =
+        "trap '' TERM INT HUP QUIT; for i in 1 2 3 4 5 6 7 8 9 10 11 12; do while :; do :; done & done; wait";
     let layer = format!("services: {{spin: {{override: replace, command: \"sh -c \\\"{spin}\\\"\"}}}}");
     for is_guard in [true, false] {
         let directory = tempfile::tempdir().unwrap();
