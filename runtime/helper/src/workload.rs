@@ -89,6 +89,9 @@ pub struct WorkloadLimits {
     pub memory: u64,
     /// The linear memory of one instance, in bytes.
     pub instance_memory: u64,
+    /// The CPU time of the workload, in thousandths of one processor; none for all processors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<u32>,
     /// The CPU time of a request.
     pub request_cpu: Duration,
     /// The time of a request, to the end of its response.
@@ -105,6 +108,7 @@ impl Default for WorkloadLimits {
             instances: 32,
             memory: 512 << 20,
             instance_memory: 128 << 20,
+            cpu: None,
             request_cpu: Duration::from_secs(10),
             request_time: Duration::from_secs(60),
             request_bytes: 64 << 20,

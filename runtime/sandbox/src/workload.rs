@@ -3,7 +3,8 @@
 //! They share the engine's settings with hooks and no store: a [`WorkloadEngine`] has a pool, a linker and stores of its
 //! own. An HTTP workload gets an instance for each request ([`HttpWorkload`]), a command one for its whole run
 //! ([`CommandWorkload`]). A guest has its arguments, its environment, read-only directories and clocks; it has no
-//! sockets, and its HTTP requests go where an [`Outbound`] lets them.
+//! sockets, and its HTTP requests go where an [`Outbound`] lets them. All guests of a workload together may have a share of
+//! the processors.
 
 mod body;
 mod command;
@@ -14,6 +15,7 @@ mod inputs;
 mod log;
 mod memory;
 mod outbound;
+mod quota;
 mod state;
 
 pub use body::{BodyFailure, ResponseBody};

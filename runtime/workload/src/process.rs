@@ -199,7 +199,8 @@ fn compile(
         WorkloadKind::Http => (order.limits.instances, order.limits.instance_memory.min(memory)),
         WorkloadKind::Command => (1, memory),
     };
-    let pool = WorkloadPool { instances, memory, instance_memory, ..WorkloadPool::default() };
+    let cpu = order.limits.cpu;
+    let pool = WorkloadPool { instances, memory, instance_memory, cpu, ..WorkloadPool::default() };
     let (sender, receiver) = mpsc::channel();
     std::thread::Builder::new().name("compile".to_owned()).spawn(move || {
         let made = WorkloadEngine::new(pool).map_err(WorkloadError::from).and_then(|engine| {

@@ -46,7 +46,7 @@ impl CommandWorkload {
     }
 
     /// Runs the command with this process's standard input. Dropping the future ends it at any point. Its CPU time has
-    /// no bound but that of its process.
+    /// no bound but the share of its process.
     pub async fn run(&self) -> CommandEnd {
         let streams = Streams::new(Form::Bytes, &self.inputs.log);
         let ended = self.call(&streams).await;

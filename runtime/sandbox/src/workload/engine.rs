@@ -3,8 +3,9 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use periapt_host_api::workloads::WorkloadInterface;
+use tokio::time::sleep;
 use wasmtime::{
-    Engine, Store,
+    Engine, Store, UpdateDeadline,
     component::{Component, InstancePre, Linker, ResourceTable},
 };
 use wasmtime_wasi::{WasiCtx, p2};
@@ -13,6 +14,7 @@ use wasmtime_wasi_http::{WasiHttpCtx, p2 as http};
 use super::{
     memory::{SharedMemory, WorkloadLimiter},
     outbound::{Outbound, OutboundHooks},
+    quota::CpuQuota,
     state::WorkloadState,
 };
 use crate::{CompileError, Options, SandboxError, engine, limits, ticker::Ticker};
@@ -36,6 +38,8 @@ pub struct WorkloadPool {
     pub memory: u64,
     /// The linear memory of one instance, in bytes.
     pub instance_memory: u64,
+    /// The CPU time of the whole process while guests run, in thousandths of one processor; none for all processors.
+    pub cpu: Option<u32>,
     /// The interval at which a computing instance yields to others.
     pub tick: Duration,
 }
@@ -46,6 +50,7 @@ impl Default for WorkloadPool {
             instances: 32,
             memory: 512 << 20,
             instance_memory: 128 << 20,
+            cpu: None,
             // As for hooks.
             tick: Duration::from_millis(5),
         }
@@ -62,6 +67,7 @@ struct Shared {
     engine: Engine,
     linker: Linker<WorkloadState>,
     memory: Arc<SharedMemory>,
+    quota: Option<Arc<CpuQuota>>,
     pool: WorkloadPool,
     _ticker: Ticker,
 }
@@ -113,7 +119,17 @@ impl WorkloadEngine {
         http::add_only_http_to_linker_async(&mut linker).map_err(SandboxError::Engine)?;
         let ticker = Ticker::start(engine.weak(), pool.tick)?;
         let memory = SharedMemory::new(pool.memory);
-        Ok(Self { shared: Arc::new(Shared { engine, linker, memory, pool, _ticker: ticker }) })
+        let quota = pool.cpu.map(|cpu| Arc::new(CpuQuota::new(cpu)));
+        Ok(Self { shared: Arc::new(Shared { engine, linker, memory, quota, pool, _ticker: ticker }) })
+    }
+
+    /// Waits until the process is within its share of the processors. Guests that compute wait at the ticks of the engine;
+    /// shorter ones do so before they begin.
+    pub(super) async fn within_quota(&self) {
+        let Some(quota) = &self.shared.quota else { return };
+        while let Some(wait) = quota.wait() {
+            sleep(wait).await;
+        }
     }
 
     /// Compiles a component to native code. A hostile one can take any amount of time and memory: callers have limits
@@ -171,7 +187,15 @@ impl WorkloadEngine {
         store.set_max_component_handles(MAX_HANDLES);
         store.limiter(|state| &mut state.limiter);
         store.set_fuel(fuel)?;
-        store.epoch_deadline_async_yield_and_update(1);
+        match self.shared.quota.clone() {
+            None => store.epoch_deadline_async_yield_and_update(1),
+            Some(quota) => store.epoch_deadline_callback(move |_| {
+                Ok(match quota.wait() {
+                    None => UpdateDeadline::Yield(1),
+                    Some(wait) => UpdateDeadline::YieldCustom(1, Box::pin(sleep(wait))),
+                })
+            }),
+        }
         store.set_epoch_deadline(1);
         Ok(store)
     }

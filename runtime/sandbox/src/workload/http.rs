@@ -163,6 +163,7 @@ impl HttpWorkload {
         })?;
         let mut has_started = false;
         let call = async {
+            engine.within_quota().await;
             let mut http = store.data_mut().http();
             let request = http.new_incoming_request(Scheme::Http, request)?;
             let response = http.new_response_outparam(sender)?;

@@ -1,21 +1,30 @@
 //! Workloads that are commands.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use periapt_sandbox::workload::{CommandEnd, CommandWorkload, WorkloadInputs};
+use periapt_sandbox::workload::{
+    CommandEnd, CommandWorkload, CompiledWorkload, WorkloadEngine, WorkloadInputs, WorkloadPool,
+};
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::{
-    workloads::{GUEST, inputs, text},
+    workloads::{GUEST, inputs, pool, text, workload},
     world::component,
 };
 
 /// Runs the command with arguments, and returns its end and its log.
 async fn run(arguments: &[&str]) -> (CommandEnd, String) {
+    run_in(&GUEST, arguments).await
+}
+
+async fn run_in(
+    (engine, guest): &(WorkloadEngine, CompiledWorkload),
+    arguments: &[&str],
+) -> (CommandEnd, String) {
     let directory = tempfile::tempdir().unwrap();
     let (given, mut log) = inputs(directory.path());
     let all = std::iter::once("job").chain(arguments.iter().copied());
     let given = WorkloadInputs { arguments: all.map(str::to_owned).collect(), ..given };
-    let (engine, guest) = &*GUEST;
     let end = CommandWorkload::new(engine, guest, given).unwrap().run().await;
     (end, text(&mut log))
 }
@@ -52,6 +61,25 @@ async fn a_command_that_never_ends_ends_with_its_future() {
         assert!(left.is_err(), "{mode}: {left:?}");
     }
     assert_eq!(run(&["exit"]).await.0, CommandEnd::Exited(1));
+}
+
+/// Returns the CPU time that this process has used.
+fn used() -> Duration {
+    clock_gettime(ClockId::ProcessCPUTime).try_into().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn commands_that_compute_without_end_keep_to_the_share_of_their_process() {
+    const TENTH: u32 = 100;
+    let shared = workload(WorkloadPool { cpu: Some(TENTH), ..pool() });
+    let (began, before) = (Instant::now(), used());
+    let both = async { tokio::join!(run_in(&shared, &["compute"]), run_in(&shared, &["compute"])) };
+    assert!(tokio::time::timeout(Duration::from_secs(3), both).await.is_err(), "they compute without end");
+    let (took, used) = (began.elapsed(), used() - before);
+    // Each may compute for one tick more before it waits.
+    assert!(used < took / 5, "{used:?} of {took:?}");
+    // Without the share both would have computed all the time.
+    assert!(used > Duration::from_millis(20), "they compute, {used:?}");
 }
 
 #[test]

@@ -31,11 +31,14 @@ pub(crate) fn pool() -> WorkloadPool {
 }
 
 /// The engine and the guest, compiled once.
-pub(crate) static GUEST: LazyLock<(WorkloadEngine, CompiledWorkload)> = LazyLock::new(|| {
-    let engine = WorkloadEngine::new(pool()).unwrap();
+pub(crate) static GUEST: LazyLock<(WorkloadEngine, CompiledWorkload)> = LazyLock::new(|| workload(pool()));
+
+/// Compiles the guest for an engine with these bounds.
+pub(crate) fn workload(pool: WorkloadPool) -> (WorkloadEngine, CompiledWorkload) {
+    let engine = WorkloadEngine::new(pool).unwrap();
     let compiled = engine.compile(&component("hostile_workload")).unwrap();
     (engine, compiled)
-});
+}
 
 /// Returns surroundings with a directory, and the log.
 pub(crate) fn inputs(directory: &std::path::Path) -> (WorkloadInputs, mpsc::Receiver<LogChunk>) {

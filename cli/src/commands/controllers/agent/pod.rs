@@ -144,7 +144,7 @@ struct Container {
     /// The most processes and threads
     #[arg(long, value_name = "NUMBER")]
     processes: Option<u32>,
-    /// The most processor time, 100 being one processor
+    /// The most processor time, 100 being one processor; of the driver wasm, that of each workload
     #[arg(long, value_name = "NUMBER")]
     cpu_power: Option<u32>,
     /// Refuse to start where the host lacks a part of the confinement
@@ -240,7 +240,7 @@ fn driver(pod: &Pod) -> Result<DriverKind> {
                 true => WasmListen::Private,
                 false => WasmListen::Address(pod.listen),
             },
-            limits: workload_limits(pod.container.memory),
+            limits: workload_limits(&pod.container),
             lock: pod.keeper.then(inherited_lock).transpose()?.map(Arc::new),
         }))),
         (other, _) => Err(Failure::misused(format!(
@@ -254,11 +254,12 @@ fn inherited_lock() -> Result<OwnedFd> {
     output::inherited().explain(|| "the agent's lock".to_owned())
 }
 
-/// Returns the limits of workloads with so much memory; none for the usual one.
-fn workload_limits(memory: Option<u64>) -> WorkloadLimits {
+/// Returns the limits of workloads of the driver wasm, the usual ones where none are given.
+fn workload_limits(given: &Container) -> WorkloadLimits {
     let usual = WorkloadLimits::default();
-    let memory = memory.unwrap_or(usual.memory);
-    WorkloadLimits { memory, instance_memory: usual.instance_memory.min(memory), ..usual }
+    let memory = given.memory.unwrap_or(usual.memory);
+    let cpu = given.cpu_power.map(|power| power.saturating_mul(THOUSANDTHS));
+    WorkloadLimits { memory, instance_memory: usual.instance_memory.min(memory), cpu, ..usual }
 }
 
 /// Returns the directories of workloads, with absolute paths.

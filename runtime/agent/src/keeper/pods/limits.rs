@@ -43,20 +43,20 @@ impl SetLimits {
             PodSoftware::Image(_) => {
                 option("--memory", format!("{}B", self.memory));
                 option("--processes", self.processes.to_string());
-                if let Some(cpu) = self.cpu {
-                    option("--cpu-power", cpu.to_string());
-                }
             }
+        }
+        if let (PodSoftware::Workload { .. } | PodSoftware::Image(_), Some(cpu)) = (software, self.cpu) {
+            option("--cpu-power", cpu.to_string());
         }
         words
     }
 
     /// Returns true if a pod that runs needs a restart for other limits. The processes of a container have a bound of their
-    /// number that cannot be raised, and a WebAssembly workload's memory is set aside at its start.
+    /// number that cannot be raised, and a WebAssembly workload's memory and share of the processors are set at its start.
     pub(super) fn need_restart(&self, other: &Self, software: &PodSoftware) -> bool {
         match software {
             PodSoftware::Container => false,
-            PodSoftware::Workload { .. } => self.memory != other.memory,
+            PodSoftware::Workload { .. } => (self.memory, self.cpu) != (other.memory, other.cpu),
             PodSoftware::Image(_) => self.processes != other.processes,
         }
     }
@@ -103,7 +103,8 @@ mod tests {
         assert_eq!(told(&usual, image()), "--memory 1073741824B --processes 1024");
         let some = set(&[(BudgetKey::WorkloadCpuLimit, 50), (BudgetKey::WorkloadMemoryLimit, 64 << 20)]);
         assert_eq!(told(&some, image()), "--memory 67108864B --processes 1024 --cpu-power 50");
-        assert_eq!(told(&some, wasm()), "--memory 67108864B");
+        assert_eq!(told(&usual, wasm()), "--memory 1073741824B");
+        assert_eq!(told(&some, wasm()), "--memory 67108864B --cpu-power 50");
         assert_eq!(told(&some, PodSoftware::Container), "");
     }
 
@@ -112,7 +113,7 @@ mod tests {
         let usual = set(&[]);
         for (key, value, of_container, of_wasm) in [
             (BudgetKey::WorkloadMemoryLimit, 64 << 20, false, true),
-            (BudgetKey::WorkloadCpuLimit, 50, false, false),
+            (BudgetKey::WorkloadCpuLimit, 50, false, true),
             (BudgetKey::WorkloadProcessLimit, 99, true, false),
         ] {
             let other = set(&[(key, value)]);
