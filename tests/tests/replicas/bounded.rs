@@ -16,12 +16,12 @@ use periapt_controller::{
     Handle, Listen, LogBounds, OpenStore, Options, ReplicationOptions, RunError, SealKey,
 };
 use periapt_host_api::{
-    Revision, StoreId,
+    LEVEL, Revision, StoreId,
     command::{ControllerCommand, MemberRole},
     member::LogPlace,
 };
 use periapt_log::{Log as _, LogError};
-use periapt_log_etcd::{EtcdLog, EtcdOptions, testing::TestEtcd};
+use periapt_log_etcd::{EtcdLog, testing::TestEtcd};
 use periapt_store::{LoadedState, Store, StoreError};
 use periapt_store_rocksdb::RocksStore;
 use periapt_tests::{POLL_INTERVAL, check_helper};
@@ -29,7 +29,7 @@ use tempfile::TempDir;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::site::UNTIL;
+use crate::{log::options, site::UNTIL};
 
 /// The bounds of the log: some ten commands fill it.
 const BOUNDS: LogBounds = LogBounds { kept: 4 << 10, most: 16 << 10 };
@@ -99,17 +99,24 @@ struct Bounded {
 
 impl Bounded {
     async fn new(etcd: TestEtcd) -> anyhow::Result<Self> {
-        let log = EtcdLog::open(&options(&etcd)).await?;
+        let log = EtcdLog::open(&options(etcd.url())).await?;
         Ok(Self { etcd, place: TempDir::new()?, log, models: Vec::new() })
     }
 
     /// Starts a controller, in the directory of its name.
     async fn start(&self, name: &str) -> anyhow::Result<Running> {
         let directory = self.place.path().join(name);
-        let log = Arc::new(EtcdLog::open(&options(&self.etcd)).await?);
+        let log = Arc::new(EtcdLog::open(&options(self.etcd.url())).await?);
         let place = LogPlace { url: self.etcd.url().to_string(), authority: None, identity: None };
-        let replication =
-            ReplicationOptions { log, member: name.to_owned(), place, blobs: None, bounds: BOUNDS };
+        let replication = ReplicationOptions {
+            log,
+            member: name.to_owned(),
+            place,
+            blobs: None,
+            bounds: BOUNDS,
+            level: LEVEL,
+            observer: None,
+        };
         let store = WatchedStore { directory: directory.join("store"), open: Arc::default() };
         let listen = Listen::InProcess("127.0.0.1:0".parse()?);
         let options = Options {
@@ -175,10 +182,6 @@ impl Bounded {
         }
         Ok(())
     }
-}
-
-fn options(etcd: &TestEtcd) -> EtcdOptions {
-    EtcdOptions { url: etcd.url(), tls: None, fresh_id: StoreId(uuid::Uuid::from_u128(7)) }
 }
 
 /// Waits until the first controller leads, as it tells.

@@ -18,20 +18,24 @@ fn done<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     runtime.block_on(async { tokio::time::timeout(UNTIL, work).await? })
 }
 
-/// Returns the options of a log in servers of etcd, below a prefix.
-fn options(etcd: &TestEtcd, prefix: &str) -> EtcdOptions {
-    let url = EtcdUrl { prefix: prefix.to_owned(), ..etcd.url() };
+/// Returns the options of a log.
+pub(crate) fn options(url: EtcdUrl) -> EtcdOptions {
     EtcdOptions { url, tls: None, fresh_id: StoreId(Uuid::from_u128(7)) }
+}
+
+/// Returns the place of a log in servers of etcd, below a prefix.
+fn below(etcd: &TestEtcd, prefix: &str) -> EtcdUrl {
+    EtcdUrl { prefix: prefix.to_owned(), ..etcd.url() }
 }
 
 /// Opens the log that controllers have.
 async fn opened(etcd: &TestEtcd) -> anyhow::Result<EtcdLog> {
-    Ok(EtcdLog::open_present(&options(etcd, &etcd.url().prefix)).await?)
+    Ok(EtcdLog::open_present(&options(etcd.url())).await?)
 }
 
 /// Returns true if there is no log below a prefix.
 pub(crate) fn is_absent(etcd: &TestEtcd, prefix: &str) -> anyhow::Result<bool> {
-    let options = options(etcd, prefix);
+    let options = options(below(etcd, prefix));
     done(async {
         match EtcdLog::open_present(&options).await {
             Ok(_) => Ok(false),
@@ -102,7 +106,7 @@ pub(crate) fn trim_all(etcd: &TestEtcd) -> anyhow::Result<()> {
 /// Fills etcd up to its quota, with the entries of another log.
 pub(crate) fn fill(etcd: &TestEtcd) -> anyhow::Result<()> {
     done(async {
-        let log = EtcdLog::open(&options(etcd, "filler")).await?;
+        let log = EtcdLog::open(&options(below(etcd, "filler"))).await?;
         let filler = Announcement { member: "filler".to_owned(), ..Announcement::default() };
         let leadership = log.acquire(filler).await?;
         let mut position = Revision(1);

@@ -112,6 +112,15 @@ fn nothing_that_was_acknowledged_is_lost_or_doubled_whatever_the_clocks_show() -
     go_through(Site::with_clocks()?, &faults, CLOCK_ROUNDS, AgentsClocks::Set)
 }
 
+/// Sets a flag when it is dropped, also by a panic: the threads of a scope, which waits for them, end then.
+pub(crate) struct SetAtEnd<'a>(pub(crate) &'a AtomicBool);
+
+impl Drop for SetAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
 /// Waits for a thread's end, and returns its result.
 pub(crate) fn joined<T>(thread: ScopedJoinHandle<'_, anyhow::Result<T>>, who: &str) -> anyhow::Result<T> {
     thread.join().map_err(|_| anyhow::anyhow!("{who} panicked"))?
@@ -153,6 +162,7 @@ fn go_through(
     let callers = (0..hosts.len()).map(|number| Caller::new(number, &sockets, &history));
     let callers = callers.collect::<anyhow::Result<Vec<_>>>()?;
     let (hooks, witness) = thread::scope(|scope| -> anyhow::Result<(usize, Witness)> {
+        let _ends = (SetAtEnd(&story.ended), SetAtEnd(&is_over));
         let witness = scope.spawn(|| Witness::follow(log, &is_over));
         let storm = scope.spawn(|| runtime.block_on(hooks.run(&story)));
         let story = &story;

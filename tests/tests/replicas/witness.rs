@@ -11,12 +11,13 @@ use std::{
 use anyhow::{Context as _, bail, ensure};
 use periapt_host_api::{ModelUuid, RequestId, StoreId};
 use periapt_log::{Content, Entry, Log as _, LogError, LogHead, StoredEntry};
-use periapt_log_etcd::{EtcdLog, EtcdOptions, EtcdUrl};
+use periapt_log_etcd::{EtcdLog, EtcdUrl};
 use periapt_model::entity::{AnswerKey, Entity, EntityKey, Model};
 use periapt_store::{Batch, codec};
 
 use crate::{
     callers::{Call, REGISTER, SETTING, Told},
+    log::options,
     site::UNTIL,
 };
 
@@ -49,9 +50,8 @@ impl Witness {
 
     /// Reads a log until it is over, and then to its end.
     pub(crate) fn follow(url: EtcdUrl, is_over: &AtomicBool) -> anyhow::Result<Self> {
-        let options = EtcdOptions { url, tls: None, fresh_id: StoreId(uuid::Uuid::nil()) };
         tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
-            let log = EtcdLog::open(&options).await?;
+            let log = EtcdLog::open_present(&options(url)).await?;
             let (mut this, mut answered) = (Self::of(log.id()), Instant::now());
             loop {
                 // What was appended before is read now.
