@@ -2,7 +2,10 @@
 //! may exchange them: a command that the other one does not know is refused.
 
 use periapt_host_api::{
-    ErrorCode, ModelUuid, Refusal, Revision, command::Caller, secret::Sealed, trace::TraceContext,
+    ErrorCode, ModelUuid, Refusal, Revision,
+    command::{Caller, Command},
+    secret::{Sealed, SecretId},
+    trace::TraceContext,
     user::TokenScope,
 };
 use periapt_model::{Input, Origin, Output, RequestedCommand};
@@ -30,6 +33,10 @@ pub(crate) struct ForwardedCommand {
     origin: Option<Origin>,
     scope: Option<TokenScope>,
     input: Input,
+    /// The id of a new secret, for which its content is sealed. No client may choose it, so the form of the command leaves it
+    /// out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    secret: Option<SecretId>,
     /// The command as it is known when its request is sent again, to whichever controller.
     command: Option<RequestedCommand>,
     trace: Option<TraceContext>,
@@ -70,12 +77,19 @@ impl ForwardedCommand {
             QueueKey::Model(model) => Some(model),
         };
         let (input, command) = (job.input.clone(), job.command.clone());
-        Self { queue, caller, origin, scope, input, command, trace: job.pending.context() }
+        let secret = match &input {
+            Input::Model(_, Command::AddSecret { id, .. }) => *id,
+            _ => None,
+        };
+        Self { queue, caller, origin, scope, input, secret, command, trace: job.pending.context() }
     }
 
     /// Returns the command's queue, its sender, and the command itself.
     pub(crate) fn into_parts(self) -> (QueueKey, Sender, Submitted) {
-        let Self { queue, caller, origin, scope, input, command, trace } = self;
+        let Self { queue, caller, origin, scope, mut input, secret, command, trace } = self;
+        if let Input::Model(_, Command::AddSecret { id, .. }) = &mut input {
+            *id = secret;
+        }
         let key = queue.map_or(QueueKey::Controller, QueueKey::Model);
         (key, Sender { caller, origin, scope }, Submitted { input, cause: trace, command })
     }

@@ -7,7 +7,9 @@ use periapt_client::ClientError;
 use periapt_controller::{LogBounds, Options, ReplicationOptions, RunError};
 use periapt_host_api::{
     ErrorCode, ModelName, Revision, StoreId,
-    command::{ControllerCommand, LogUse, MemberInfo, MemberRole},
+    api::{ModelSelector, SecretQuery},
+    command::{Command, ControllerCommand, LogUse, MemberInfo, MemberRole},
+    secret::{Confidential, SecretData},
     status::MemberStatus,
 };
 use periapt_log::{Content, Entry, Log as _, LogHead};
@@ -43,6 +45,34 @@ async fn a_command_to_any_controller_is_carried_out_once_and_seen_by_its_sender_
         assert_eq!(member.models().await, ["a", "b", "c"]);
         member.stop().await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secret_that_is_added_by_a_following_controller_has_its_content_at_all() {
+    let set = Set::new();
+    let (one, two) = (set.start("one").await, set.start("two").await);
+    one.add_model("a").await.unwrap();
+    for (number, member) in [&one, &two].into_iter().enumerate() {
+        let content = SecretData::from_texts([("password".to_owned(), number.to_string())]).unwrap();
+        let (name, model) =
+            (format!("secret-{number}"), member.client.models().await.unwrap().remove(0).uuid);
+        let add = Command::AddSecret {
+            id: None,
+            name: name.clone(),
+            content: Confidential::Open(content.clone()),
+            description: String::new(),
+        };
+        let model = ModelSelector::Uuid(model);
+        member.client.command(&model, add).await.unwrap();
+        set.settled(&[&one, &two]).await;
+        let query = SecretQuery { reveal: true, revision: None };
+        for shown in [&one, &two] {
+            let secret = shown.client.secret(&model, &name, &query).await.unwrap().unwrap();
+            assert_eq!(secret.content.as_ref(), Some(&content), "{name}");
+        }
+    }
+    one.stop().await;
+    two.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
