@@ -47,8 +47,11 @@ impl Blobs {
     /// # Errors
     /// [`BlobError::Spool`], [`BlobError::WrongDigest`], [`BlobError::Store`]: nothing is stored.
     pub async fn put_spooled(&self, spooled: Spooled) -> Result<(), BlobError> {
-        let whole = 0..spooled.size;
-        self.put_part(&spooled, whole, spooled.digest).await
+        // The digest was computed from the bytes as they came.
+        match self.keeps_for_upload(&spooled.digest).await? {
+            true => Ok(()),
+            false => self.write_part(&spooled, 0..spooled.size, spooled.digest).await,
+        }
     }
 
     /// Stores a range of the upload under the digest of its bytes. An intact blob with that digest stays; a damaged one is
@@ -62,13 +65,27 @@ impl Blobs {
         range: Range<u64>,
         digest: Digest,
     ) -> Result<(), BlobError> {
-        let is_there = match &self.shared {
-            Some(shared) => shared.has_young(self.folder(), &digest).await?,
-            None => self.is_intact(&digest).await?,
-        };
-        if is_there {
-            return Ok(());
+        match self.keeps_for_upload(&digest).await? {
+            // The range must have the digest all the same: its sender counts as an uploader of the blob.
+            true => spooled.check(range, digest).await,
+            false => self.write_part(spooled, range, digest).await,
         }
+    }
+
+    /// Returns true if there is an intact blob, which stays until an upload of it is registered.
+    async fn keeps_for_upload(&self, digest: &Digest) -> Result<bool, BlobError> {
+        match &self.shared {
+            Some(shared) => shared.has_young(self.folder(), digest).await,
+            None => self.is_intact(digest).await,
+        }
+    }
+
+    async fn write_part(
+        &self,
+        spooled: &Spooled,
+        range: Range<u64>,
+        digest: Digest,
+    ) -> Result<(), BlobError> {
         let mut content = spooled.range(range)?;
         let mut incoming = self.begin_anew(digest).await?;
         let copied = async {
@@ -118,6 +135,19 @@ impl Spooled {
     /// Returns the size of the content, in bytes.
     pub fn size(&self) -> u64 {
         self.size
+    }
+
+    /// Checks the digest of a range.
+    async fn check(&self, range: Range<u64>, expected: Digest) -> Result<(), BlobError> {
+        let (mut content, mut hasher) = (self.range(range)?, Sha256::new());
+        while let Some(piece) = content.next().await {
+            hasher.update(&piece?);
+        }
+        let actual = Digest::from_bytes(hasher.finalize().into());
+        match actual == expected {
+            true => Ok(()),
+            false => Err(BlobError::WrongDigest { expected, actual }),
+        }
     }
 
     /// Returns a range of the content, piece by piece.
@@ -199,6 +229,11 @@ mod tests {
         let wrong = blobs.put_part(&spooled, 4..7, other).await;
         assert!(
             matches!(wrong, Err(BlobError::WrongDigest { expected, actual }) if (expected, actual) == (other, two))
+        );
+        let known = blobs.put_part(&spooled, 0..3, two).await;
+        assert!(
+            matches!(known, Err(BlobError::WrongDigest { expected, actual }) if (expected, actual) == (two, Digest::of(b"one"))),
+            "a blob that is there counts as uploaded by those alone who have its bytes"
         );
         let outside = blobs.put_part(&spooled, 8..99, other).await;
         assert!(matches!(outside, Err(BlobError::Spool(_))));

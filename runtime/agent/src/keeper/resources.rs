@@ -36,6 +36,9 @@ use super::{
 /// The number of the next download. All models share the directory of unfinished work.
 static SEQUENCE: AtomicU64 = AtomicU64::new(0);
 
+/// The most former contents of an application that are remembered. After more, its next image is fetched whole.
+const MAX_FORMER: usize = 64;
+
 /// The resources of one model.
 pub(crate) struct Resources<C> {
     controller: C,
@@ -48,7 +51,7 @@ pub(crate) struct Resources<C> {
 struct State {
     /// The resources of each application here, from the frames.
     shown: BTreeMap<ApplicationName, BTreeSet<Digest>>,
-    /// The contents that an application has lost last, until an image of its present ones was fetched.
+    /// The contents that an application has lost since an image of its present ones was fetched.
     former: BTreeMap<ApplicationName, BTreeSet<Digest>>,
     /// True if an application has lost a resource since the last clean-up, or a full view has begun. Any line of a
     /// frame may remove resources, and files may be deleted only after the last line.
@@ -72,7 +75,12 @@ impl State {
         if digests.is_empty() {
             self.former.remove(application);
         } else if !lost.is_empty() {
-            self.former.insert(application.clone(), lost);
+            // The last one may never have been fetched, so earlier ones count as well.
+            let former = self.former.entry(application.clone()).or_default();
+            former.extend(lost);
+            if former.len() > MAX_FORMER {
+                former.clear();
+            }
         }
     }
 
@@ -102,6 +110,7 @@ impl<C: Controller> Resources<C> {
     pub(crate) async fn obtain(&self, unit: &UnitName, key: &ResourceKey) -> Result<File, ControllerError> {
         let path = self.path(&key.digest);
         if let Some(file) = opened(path.clone()).await? {
+            self.let_former_of_image_go(key.digest).await?;
             return Ok(file);
         }
         let turn = Arc::clone(self.state().fetching.entry(key.digest).or_default());
@@ -192,6 +201,18 @@ impl<C: Controller> Resources<C> {
             tracing::warn!(digest = %key.digest.short(), "a layer of an image here is damaged: all of the image is fetched");
         }
         Ok(is_whole)
+    }
+
+    /// Deletes the former images of applications whose new one was here already.
+    async fn let_former_of_image_go(&self, digest: Digest) -> Result<(), ControllerError> {
+        if self.state().former.is_empty() {
+            return Ok(());
+        }
+        let directory = self.directories.resources(&self.model);
+        if blocking(move || Ok(layers::is_listed(&directory, &digest))).await? {
+            self.let_former_go(&digest);
+        }
+        Ok(())
     }
 
     /// Deletes the former images of applications whose new one is here.
