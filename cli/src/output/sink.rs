@@ -93,10 +93,27 @@ impl PassedOutput {
         let (ended, written) = oneshot::channel();
         thread::spawn(move || {
             let mut result = Ok(());
+            // The beginnings of characters whose ends have not come yet.
+            let (mut of_stdout, mut of_stderr) = (Vec::new(), Vec::new());
             while let Some((stream, bytes)) = waiting.blocking_recv() {
-                result = pass(stream, &bytes, form);
+                let rest = match stream {
+                    PassedStream::Stdout => &mut of_stdout,
+                    PassedStream::Stderr => &mut of_stderr,
+                };
+                rest.extend_from_slice(&bytes);
+                let end = match form {
+                    PassedForm::Terminal => rest.len(),
+                    PassedForm::Streams => end_of_characters(rest),
+                };
+                let whole: Vec<u8> = rest.drain(..end).collect();
+                result = pass(stream, &whole, form);
                 if result.is_err() {
                     break;
+                }
+            }
+            for (stream, rest) in [(PassedStream::Stdout, of_stdout), (PassedStream::Stderr, of_stderr)] {
+                if result.is_ok() && !rest.is_empty() {
+                    result = pass(stream, &rest, form);
                 }
             }
             // No more is taken; nobody waits for a process that ends at once.
@@ -117,6 +134,16 @@ impl PassedOutput {
         drop(self.pieces);
         // The thread ends without a result only if it panics.
         self.written.await.unwrap_or_else(|_| Err(io::Error::other("the output is not written")))
+    }
+}
+
+/// Returns the length of bytes without a character of UTF-8 at their end that is not whole yet.
+fn end_of_characters(bytes: &[u8]) -> usize {
+    let mut tail = (bytes.len().saturating_sub(3)..bytes.len()).rev();
+    let last = tail.find(|at| bytes.get(*at).is_some_and(|byte| *byte >= 0xc0));
+    match last.and_then(|at| Some((at, bytes.get(at..)?))) {
+        Some((at, rest)) if std::str::from_utf8(rest).is_err_and(|error| error.error_len().is_none()) => at,
+        _ => bytes.len(),
     }
 }
 
@@ -201,5 +228,28 @@ impl Write for Log {
 
     fn flush(&mut self) -> io::Result<()> {
         io::stderr().flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_end_at_whole_characters() {
+        for (bytes, end) in [
+            (&b""[..], 0),
+            (b"abc", 3),
+            ("ü".as_bytes(), 2),
+            (b"a\xc3", 1),
+            (b"\xe2\x82", 0),
+            (b"ab\xf0\x9f\x98", 2),
+            ("ab😀".as_bytes(), 6),
+            // No text: nothing is held back.
+            (b"a\x82\x82\x82", 4),
+            (b"\xff\xff", 2),
+        ] {
+            assert_eq!(end_of_characters(bytes), end, "{bytes:?}");
+        }
     }
 }

@@ -94,14 +94,14 @@ impl ExecSession {
     /// # Errors
     /// The agent does not answer, or says why the command does not run.
     pub(crate) async fn begun(&mut self) -> Result<Bytes, Refusal> {
-        let until = Instant::now() + BEGUN_WITHIN;
+        let (until, mut is_taken) = (Instant::now() + BEGUN_WITHIN, false);
         loop {
             let part = tokio::select! {
                 part = timeout_at(until, self.order.parts.recv()) => part,
                 () = self.input.left.cancelled() => return Err(self.refused("the client has left".to_owned())),
             };
             match part {
-                Ok(Some((WorkloadLogPart::Begun, _))) => {}
+                Ok(Some((WorkloadLogPart::Begun, _))) => is_taken = true,
                 Ok(Some((WorkloadLogPart::Data, lines))) if lines.is_empty() => {}
                 Ok(Some((WorkloadLogPart::Data, lines))) => return Ok(lines),
                 Ok(Some((WorkloadLogPart::Failed, reason))) => return Err(self.refused(words(&reason))),
@@ -109,13 +109,30 @@ impl ExecSession {
                     return Err(self.refused("the command has not begun".to_owned()));
                 }
                 Err(_) => {
-                    let text =
-                        format!("agent {} does not answer: its program may be an earlier one", self.agent);
-                    self.note_end(&text);
-                    return Err(Refusal::new(ErrorCode::TryAgain, text));
+                    // No more is taken from the agent, which ends the command then.
+                    self.order.parts.close();
+                    // It may have taken the order a moment ago.
+                    let is_taken = is_taken || self.order.parts.try_recv().is_ok();
+                    return Err(if is_taken { self.not_begun() } else { self.silent() });
                 }
             }
         }
+    }
+
+    /// Returns the refusal for an agent that has taken the order, and has not begun the command in time. The command may have
+    /// run, so no client orders it again by itself.
+    fn not_begun(&mut self) -> Refusal {
+        let text =
+            format!("agent {} did not begin the command in time: if it runs, it is killed", self.agent);
+        self.note_end(&text);
+        Refusal::new(ErrorCode::OutcomeUnknown, text)
+    }
+
+    /// Returns the refusal for an agent that has not taken the order.
+    fn silent(&mut self) -> Refusal {
+        let text = format!("agent {} does not answer: its program may be an earlier one", self.agent);
+        self.note_end(&text);
+        Refusal::new(ErrorCode::TryAgain, text)
     }
 
     /// Waits for the next lines of the answer; none at the end.
@@ -334,6 +351,10 @@ mod tests {
         let (mut silent, _) = scene.open(open_content(b""));
         assert_eq!(silent.begun().await.unwrap_err().code, ErrorCode::TryAgain);
         drop(silent);
+        let (mut taken, _) = scene.open(open_content(b""));
+        scene.pass(WorkloadLogPart::Begun, "").await;
+        assert_eq!(taken.begun().await.unwrap_err().code, ErrorCode::OutcomeUnknown);
+        drop(taken);
         let (mut lost, _ended) = scene.open(open_content(b""));
         assert!(text(lost.next().await).contains("does not serve the session any more"));
         drop(lost);

@@ -218,7 +218,12 @@ impl WorkloadOrders {
                 Err(Refusal::new(ErrorCode::AlreadyExists, text))
             }
             Ok(Ok(())) => Ok(()),
-            Ok(Err(_)) | Err(_) => Err(gone(id)),
+            Ok(Err(_)) => Err(gone(id)),
+            Err(_) => {
+                let seconds = TAKEN_WITHIN.as_secs();
+                let text = format!("no output was read for {seconds} seconds, so the command is ended");
+                Err(Refusal::not_found(text))
+            }
         }
     }
 

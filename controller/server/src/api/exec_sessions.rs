@@ -12,16 +12,19 @@ use futures_util::{StreamExt as _, stream};
 use http::{HeaderMap, HeaderValue, StatusCode, Version, header};
 use http_body_util::BodyExt as _;
 use periapt_host_api::{
-    AgentName, ErrorCode, Refusal, RequestId, UnitName,
+    AgentName, Refusal, RequestId, UnitName,
     audit::{AuditOutcome, AuditedRequest},
     command::Caller,
     excerpt,
     exec_session::{ExecSessionInput, ExecSessionOrder, ExecSessionRequest, MAX_BEGIN_LINE_BYTES},
 };
-use periapt_model::{Input, Right, Subject, check_container, session_subject};
+use periapt_model::{Input, Right, Subject, session_subject};
 
 use crate::{
-    api::{body, caller::RequestCaller, failure::HandlerResult, find::parsed, models::readable, streams},
+    api::{
+        body, caller::RequestCaller, failure::HandlerResult, find::parsed, models::readable, streams,
+        workload_logs,
+    },
     bounds::StreamOf,
     clock::Clock,
     exec_sessions::{ExecSession, SessionParts},
@@ -139,17 +142,8 @@ pub(crate) async fn begin(
     let (request, first) =
         begin.map_err(|_| Refusal::bad_request("the first line did not arrive in 30 s"))??;
     let about = |refusal: Refusal| refusal.about(format!("unit {unit}"));
-    let found =
-        state.unit(&unit).ok_or_else(|| about(Refusal::not_found(format!("unit {unit:?} not found"))))?;
-    check_container(&published.root, &state, found, &request.container).map_err(about)?;
-    let agent = state
-        .agent_of(found)
-        .cloned()
-        .ok_or_else(|| about(Refusal::new(ErrorCode::TryAgain, format!("unit {unit} has no machine yet"))))?;
-    if !streams.presence.is_here(&agent) {
-        let text = format!("agent {agent} is not connected to this controller");
-        return Err(about(Refusal::new(ErrorCode::TryAgain, text)).into());
-    }
+    let container = (&unit, &request.container);
+    let agent = workload_logs::agent_of(&published.root, &state, &streams, container).map_err(about)?;
     let (uuid, user) = (state.model().uuid, who.user()?.clone());
     let permit = streams.limits.admit(StreamOf::Model(uuid), version)?;
     let origin = who.sender().origin;
@@ -180,7 +174,9 @@ pub(crate) async fn begin(
     };
     tokio::spawn(async move {
         let end = ended.await;
-        audit.ended(end.as_deref().unwrap_or("the client has left")).await;
+        // The stream is dropped without a reason in each of these cases.
+        let dropped = "the client has left or lost its access, or the controller fell behind its log";
+        audit.ended(end.as_deref().unwrap_or(dropped)).await;
     });
     let first = session.begun().await.map_err(about)?;
     let rest =

@@ -12,7 +12,7 @@ use periapt_host_api::{
     AgentName, ContainerName, ErrorCode, Refusal, RequestId, UnitName,
     workload_log::{WorkloadLogOrder, WorkloadLogPart, WorkloadLogQuery},
 };
-use periapt_model::{Right, Subject, check_container};
+use periapt_model::{ModelState, Right, Root, Subject, check_container};
 
 use crate::{
     api::{
@@ -39,6 +39,26 @@ fn log_query(text: Option<&str>) -> Result<WorkloadLogQuery, Refusal> {
     Ok(read)
 }
 
+/// Returns the agent that serves a container of a unit, which must be connected to this controller.
+///
+/// # Errors
+/// There is no such unit or container, or no agent that is here.
+pub(super) fn agent_of(
+    root: &Root,
+    state: &ModelState,
+    streams: &Streams,
+    (unit, container): (&UnitName, &ContainerName),
+) -> Result<AgentName, Refusal> {
+    let found = state.unit(unit).ok_or_else(|| Refusal::not_found(format!("unit {unit:?} not found")))?;
+    check_container(root, state, found, container)?;
+    let later = |text: String| Refusal::new(ErrorCode::TryAgain, text);
+    let agent = state.agent_of(found).ok_or_else(|| later(format!("unit {unit} has no machine yet")))?;
+    match streams.presence.is_here(agent) {
+        true => Ok(agent.clone()),
+        false => Err(later(format!("agent {agent} is not connected to this controller"))),
+    }
+}
+
 /// Answers an operator with what a unit's pod answers.
 pub(crate) async fn of_unit(
     State(durable): State<Durable>,
@@ -54,17 +74,7 @@ pub(crate) async fn of_unit(
     let (published, state) = readable(&durable, &who, &model)?;
     who.require(&published.root, Right::WriteModel, Subject::Model(&state))?;
     let about = |refusal: Refusal| refusal.about(format!("unit {unit}"));
-    let found =
-        state.unit(&unit).ok_or_else(|| about(Refusal::not_found(format!("unit {unit:?} not found"))))?;
-    check_container(&published.root, &state, found, &query.container).map_err(about)?;
-    let agent = state
-        .agent_of(found)
-        .cloned()
-        .ok_or_else(|| about(Refusal::new(ErrorCode::TryAgain, format!("unit {unit} has no machine yet"))))?;
-    if !streams.presence.is_here(&agent) {
-        let text = format!("agent {agent} is not connected to this controller");
-        return Err(about(Refusal::new(ErrorCode::TryAgain, text)).into());
-    }
+    let agent = agent_of(&published.root, &state, &streams, (&unit, &query.container)).map_err(about)?;
     let uuid = state.model().uuid;
     let permit = streams.limits.admit(StreamOf::Model(uuid), version)?;
     let order = WorkloadLogOrder { model: uuid, unit: unit.clone(), query };

@@ -1,5 +1,6 @@
 //! Dialogues with commands in containers (decision 111), over real connections, with an agent that the test plays.
 
+use futures_util::StreamExt as _;
 use periapt_client::{ExecSession, NdJson};
 use periapt_host_api::{
     ErrorCode, RequestId,
@@ -112,6 +113,15 @@ async fn a_dialogue_ends_with_its_operator_and_is_for_users_who_may_write() {
     for (name, container) in [("served/7", "web"), ("served/0", "db")] {
         assert_eq!(code_of(begin(&fixture.client, name, container).await.map(drop)), ErrorCode::NotFound);
     }
+
+    let access = ModelAccess::Write;
+    model.command(Command::GrantModel { user: "reader".parse().unwrap(), access }).await.unwrap();
+    let (session, _) = tokio::join!(begin(&reader, "served/0", "web"), taken(&agent, &mut assignments));
+    let mut session = session.unwrap();
+    assert_eq!(next(&mut session.output).await, ExecSessionOutput::Running);
+    model.command(Command::RevokeModel { user: "reader".parse().unwrap(), access }).await.unwrap();
+    assert!(!matches!(session.output.next().await, Some(Ok(_))), "it goes on without access");
+    next_where(&mut assignments, |assigned| assigned.sessions.is_empty()).await;
 
     let (session, (id, _)) =
         tokio::join!(begin(&fixture.client, "served/0", "web"), taken(&agent, &mut assignments));

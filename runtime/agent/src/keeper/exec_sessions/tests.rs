@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::*;
 use crate::keeper::tests::fake::FakeController;
 
-/// What a played pod was asked for, request by request, and what its control websocket was told.
+/// The requests to a played pod, one by one, and the messages to its control websocket.
 #[derive(Clone, Default)]
 struct Asked(Arc<watch::Sender<Vec<String>>>);
 
