@@ -14,7 +14,7 @@ use std::{
 };
 
 use periapt_pebble::{ProcessId, Signal, Spawn, Stdio};
-use rustix::process::{Pid, WaitOptions, waitpid};
+use rustix::process::{Pid, Signal as KernelSignal, WaitOptions, kill_process, waitpid};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::wire::{FromInit, NewProcess, ToInit, receive, send};
@@ -90,7 +90,7 @@ impl Namespaces {
                 Ok(_) => {}
                 Err(_) => {
                     // The init may start it later, and reads this then.
-                    let kill = rustix::process::Signal::KILL.as_raw();
+                    let kill = KernelSignal::KILL.as_raw();
                     let _ = send(&self.socket, &ToInit::Signal(process, kill), &[]);
                     return Err("the container does not answer".to_owned());
                 }
@@ -185,6 +185,10 @@ impl Driver for Namespaces {
         while !self.is_reaped && Instant::now() < until {
             self.is_reaped = !matches!(waitpid(Some(self.init), WaitOptions::NOHANG), Ok(None));
             std::thread::sleep(Duration::from_millis(2));
+        }
+        // The kernel ends one that hangs, with all others. Its number is its own until it is reaped.
+        if !self.is_reaped {
+            let _ = kill_process(self.init, KernelSignal::KILL);
         }
     }
 }

@@ -11,6 +11,8 @@ use std::{
         unix::net::UnixStream,
     },
     path::Path,
+    thread,
+    time::Duration,
 };
 
 use periapt_pebble::{Account, ProcessId, Spawn, Stdio};
@@ -30,6 +32,9 @@ use super::{
 };
 use crate::driver::{Driver as _, Plain, Streams, accounts::Accounts};
 
+/// The pause between signals to processes that are to end.
+const KILLED_EVERY: Duration = Duration::from_millis(50);
+
 /// Runs the init, which holds the lock. It never returns: what called it is the copy of another process.
 pub(super) fn run(order: &Order, socket: &UnixStream, lock: Option<BorrowedFd<'_>>) -> ! {
     let code = match begin(order, socket, lock).and_then(|gaps| serve(order, socket, gaps)) {
@@ -46,9 +51,8 @@ pub(super) fn run(order: &Order, socket: &UnixStream, lock: Option<BorrowedFd<'_
 /// Ends all other processes of the namespace, and waits for them. The kernel would end them with this process, but after it
 /// has closed its descriptors, and the lock with them.
 fn end_others() {
-    let killed = calls::kill_all_others();
-    // Without a right over them, they are left to the kernel.
-    if killed.is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied) {
+    // The init has the right over all of them (`privileges::WORKLOAD`). What fails otherwise is that this process is no init.
+    if calls::kill_all_others().is_err_and(|error| error.raw_os_error() != Some(libc::ESRCH)) {
         return;
     }
     // A process of this namespace is a child of this one, or becomes one when its parent ends.
@@ -88,6 +92,26 @@ fn begin(order: &Order, socket: &UnixStream, lock: Option<BorrowedFd<'_>>) -> Re
     Ok(gaps)
 }
 
+/// Ends all other processes once the pod's process has gone, also while the init hangs in the start of a process that
+/// another one has stopped: until it ends, too.
+fn end_with(socket: &UnixStream) {
+    loop {
+        // An end is told without being asked for.
+        let mut event = PollFd::new(socket, PollFlags::empty());
+        match poll(std::slice::from_mut(&mut event), None) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return,
+        }
+        if event.revents().contains(PollFlags::HUP) {
+            break;
+        }
+    }
+    loop {
+        let _ = calls::kill_all_others();
+        thread::sleep(KILLED_EVERY);
+    }
+}
+
 /// Waits for the word that the next part may begin.
 fn entered(socket: &UnixStream) -> Result<(), String> {
     match wire::receive::<ToInit>(socket) {
@@ -101,6 +125,9 @@ fn entered(socket: &UnixStream) -> Result<(), String> {
 fn serve(order: &Order, socket: &UnixStream, gaps: Vec<Gap>) -> Result<(), String> {
     let failed = |error: io::Error| error.to_string();
     let ended: OwnedFd = calls::ended_children().map_err(failed)?;
+    let watched = socket.try_clone().map_err(failed)?;
+    // It starts with the signals of ended children blocked: one that it took would not be told of.
+    thread::Builder::new().name("end".to_owned()).spawn(move || end_with(&watched)).map_err(failed)?;
     let mut processes = Plain::new();
     wire::send(socket, &FromInit::Ready(gaps), &[]).map_err(failed)?;
     loop {

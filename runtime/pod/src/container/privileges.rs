@@ -57,7 +57,7 @@ pub(super) fn keep(kept: CapabilitySet) -> io::Result<()> {
 }
 
 /// The most threads of the pod's process: the kernel counts them as those of the container's root.
-pub(super) const POD_THREADS: u32 = 80;
+pub(super) const POD_THREADS: u32 = 81;
 
 /// Sets the limits of processes. That of processes counts those of one user of the container: a second bound, for hosts
 /// without cgroups.

@@ -98,7 +98,7 @@ impl UnitNetwork {
         program: &ContainerProgram,
     ) -> Result<Self, ContainerError> {
         let doing = ContainerError::system("join the network of the unit");
-        let (deadline, mut starts) = (Instant::now() + JOINED_WITHIN, 0);
+        let (deadline, mut starts, mut is_of_others) = (Instant::now() + JOINED_WITHIN, 0, false);
         loop {
             // An agent may remove the directory of a network that has ended.
             let place = Place::open(directory).map_err(&doing)?;
@@ -109,6 +109,8 @@ impl UnitNetwork {
                     if joined.properties.forwarded == *forwarded {
                         return Ok(joined);
                     }
+                    // It ends with the containers that it is for, and the next one is another's attempt, too.
+                    (starts, is_of_others) = (0, true);
                 }
             } else if let Some(lock) = place.try_lock().map_err(&doing)? {
                 let started = match starts {
@@ -123,6 +125,11 @@ impl UnitNetwork {
                 continue;
             }
             if Instant::now() >= deadline {
+                if is_of_others {
+                    return Err(failed(
+                        "containers of an earlier charm, whose network forwards other ports, have not ended",
+                    ));
+                }
                 return Err(doing(io::ErrorKind::TimedOut.into()));
             }
             sleep(TRIED_EVERY).await;

@@ -157,7 +157,10 @@ impl HostTable {
                 TableChange::Whole
             }
         };
-        self.state = TableState::Holds(rules.clone(), generation.after_one());
+        // The kernel begins no generation for an empty transaction.
+        let is_empty = matches!(change, TableChange::Elements { added: 0, deleted: 0 });
+        let written = if is_empty { generation } else { generation.after_one() };
+        self.state = TableState::Holds(rules.clone(), written);
         Ok(change)
     }
 
