@@ -231,7 +231,7 @@ fn unusable(error: OpenError) -> Failure {
         ),
         OpenError::Present(_) => Some(
             "a further controller of that set begins with `periapt controller join`, and a token of `periapt \
-             controller-token`",
+             controller-token`; a bootstrap that was undone leaves its log in etcd, which you delete before you repeat it",
         ),
         OpenError::Absent(_) => Some(
             "--log must name the log that the store of this controller was fed from; if that log is lost, or there was \

@@ -123,8 +123,13 @@ fn run(cli: Cli) -> Result<()> {
         Runtime::AllCores(_) | Runtime::Fenced(..) | Runtime::Own(..) => Span::none(),
     };
     let runtime = runtime.enable_all().build().explain(|| "cannot start".to_owned())?;
+    let is_verb = matches!(cli.command.runtime(), Runtime::OneThread);
     let result = runtime.block_on(cli.command.run(&context).instrument(span.clone()));
     runtime.block_on(context.used.remember(&context.data));
     span.record("outcome", if result.is_ok() { "ok" } else { "failed" });
+    if is_verb && result.is_err() {
+        // The resolver may look a name up for longer than a verb waits for it, and cannot be told to end.
+        runtime.shutdown_background();
+    }
     result
 }

@@ -50,7 +50,7 @@ const DEFAULT_NAME: &str = "local";
 ///
 /// Both run in the background and keep their data in the client's data directory. No model is made: `periapt
 /// add-model` makes one. Of two names the first is the cloud, as in Juju: localhost, the only one for a controller. An
-/// interrupted bootstrap ends both processes and leaves nothing.
+/// interrupted bootstrap ends both processes and leaves nothing but its log in etcd, if it has begun one.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  periapt bootstrap\n  periapt bootstrap staging --listen 127.0.0.1:17070\n  periapt bootstrap prod --listen 0.0.0.0:17070 --public-name node-1.example\n  periapt bootstrap localhost staging --no-switch\n  periapt bootstrap --workloads wasm,namespaces\n  periapt bootstrap prod --oidc-issuer https://id.example --oidc-client-id periapt\n  periapt bootstrap prod --restore monday.tar --listen 0.0.0.0:17070 --public-name node-1.example\n  periapt bootstrap prod --restore tuesday.tar --restore-base monday.tar --identity key.txt\n  periapt bootstrap prod --blobs s3://periapt/prod --blobs-endpoint https://s3.example --blobs-credentials s3.credentials"
@@ -152,6 +152,10 @@ impl Verb for Bootstrap {
         }
         // So are files of the issuer that cannot be used.
         self.issuer.options()?;
+        // So is a name that is taken, before the log, which that controller may have.
+        if let Some(entry) = ClientData::read(&context.data)?.controllers.get(name) {
+            return Err(already_there(name, entry));
+        }
         // So is a log that cannot be used, or that other controllers have.
         self.log.is_free().await?;
         // So is a backup that is none.

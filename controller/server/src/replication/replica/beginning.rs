@@ -10,6 +10,9 @@ use crate::replication::{
     clocks::clock_difference,
 };
 
+/// The number of times that a controller that leads and is silent is asked for its time. One that has ended refuses at once.
+const ASKED: usize = 3;
+
 impl Replica {
     /// Refuses a log that is not this controller's, or is newer than its program, and a clock that is far off, before
     /// anything is applied or served.
@@ -23,9 +26,13 @@ impl Replica {
         };
         check_keys(&self.announcement, &leader.announcement)?;
         check_blobs(&self.announcement, &leader.announcement)?;
-        // If it does not answer, the clocks are compared with the first answer to a report.
-        let theirs = self.reporter.time_of(&leader).await;
-        theirs.map_or(Ok(()), |theirs| self.compare_clock(theirs))
+        for _ in 0..ASKED {
+            if let Some(theirs) = self.reporter.time_of(&leader).await {
+                return self.compare_clock(theirs);
+            }
+        }
+        // It does not answer: the clocks are compared with the first answer to a report.
+        Ok(())
     }
 
     /// Refuses a log whose last entry is of a higher level, and a clock that is behind that entry. One that is ahead is no
