@@ -96,8 +96,9 @@ fn shown(members: Vec<MemberInfo>) -> BTreeMap<String, MemberStatus> {
         return BTreeMap::new();
     }
     let newest = members.iter().map(|member| member.revision.0).max().unwrap_or_default();
-    let one = |MemberInfo { name, role, revision, stale, .. }: MemberInfo| {
-        (name, MemberStatus { role, revision, behind: newest - revision.0, stale })
+    let one = |MemberInfo { name, role, revision, stale, away, .. }: MemberInfo| {
+        // One that does not hear of the log reports nothing, and shows nothing any more.
+        (name, MemberStatus { role, revision, behind: newest - revision.0, stale: stale || away })
     };
     members.into_iter().map(one).collect()
 }
