@@ -7,7 +7,7 @@ use crate::entity::{Entity, EntityKey, ModelKey};
 
 /// A state that is built from stored entities, given one after the other in any order.
 ///
-/// What belongs to a model waits for the model itself. A store gives the model first, so nothing waits there, and each
+/// Entities of a model wait until the model itself has come. A store gives each model first, so none waits there, and each
 /// entity is held once.
 #[derive(Debug, Default)]
 pub struct RootBuilder {
