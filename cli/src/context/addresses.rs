@@ -45,7 +45,7 @@ impl Used {
     pub(crate) async fn remember(&self, data: &DataDir) {
         let used = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         for UsedController { name, client, began_at } in used {
-            if client.urls().await.into_iter().next() == began_at {
+            if client.urls().into_iter().next() == began_at {
                 continue;
             }
             let refreshed = async {
@@ -79,7 +79,7 @@ pub(crate) async fn remember(
     client: &Client,
     info: &ControllerInfo,
 ) -> Result<()> {
-    let answered = client.urls().await.into_iter().next();
+    let answered = client.urls().into_iter().next();
     let listed = |entry: &ControllerEntry| listed(info, answered.as_deref(), &entry.url);
     // Most commands change nothing, and do not wait for others that do.
     let differs = |known: &ClientData| {

@@ -64,7 +64,7 @@ impl<'a> StatusFollower<'a> {
             // A stopping controller ends its streams in good order.
             self.stream = None;
             return Err(ClientError::Unreachable {
-                url: client.urls().await.into_iter().next().unwrap_or_default(),
+                url: client.urls().into_iter().next().unwrap_or_default(),
                 reason: "the stream has ended".to_owned(),
                 outcome: RequestOutcome::NothingHappened,
             });

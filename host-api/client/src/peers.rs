@@ -49,10 +49,10 @@ impl Peers {
         &self.order
     }
 
-    /// Puts the address at an index first, because it answered; those before it did not.
-    pub(crate) fn answered(&mut self, index: usize) {
-        let index = index.min(self.order.len());
-        self.order.rotate_left(index);
+    /// Puts an address first, because it answered; those before it did not.
+    pub(crate) fn answered(&mut self, peer: &Peer) {
+        let index = self.order.iter().position(|dialler| dialler.peer() == peer);
+        self.order.rotate_left(index.unwrap_or_default());
     }
 
     /// Puts an address last, because its connection broke.
@@ -137,7 +137,8 @@ mod tests {
     fn the_address_that_answered_is_first_and_the_one_that_broke_last() {
         let mut peers = peers(THREE, StartAt::First);
         assert_eq!(order(&peers), ["https://a:1", "https://b:1", "https://c:1"]);
-        peers.answered(1);
+        let second = peers.order()[1].peer().clone();
+        peers.answered(&second);
         assert_eq!(order(&peers), ["https://b:1", "https://c:1", "https://a:1"]);
         let broken = peers.order()[0].peer().clone();
         peers.broke(&broken);

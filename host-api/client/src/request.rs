@@ -205,7 +205,7 @@ impl<'a> Call<'a> {
                     // Another controller may be better off: this one may be cut off from the log, or end. Callers that make
                     // no attempts of their own go there next.
                     if alternatives > 0 && is_for_later(&error) {
-                        self.client.leave(generation).await;
+                        self.client.leave(generation);
                     }
                     (error, asked)
                 }

@@ -308,13 +308,13 @@ impl AgentIdentity {
                     continue;
                 }
             };
-            issuing.learn(client.urls().await).await;
+            issuing.learn(client.urls());
             let renewed = self.ask(&issuing, None).await;
             match renewed.and_then(|renewed| self.show(&renewed).map(|()| renewed)) {
                 Ok(renewed) => {
                     tracing::info!(until = %renewed.expires_at, "renewed the agent's certificate");
                     (issued, since) = (renewed, Instant::now());
-                    client.reconnect().await;
+                    client.reconnect();
                 }
                 Err(IdentityError::NotJoined(agent)) => return IdentityError::Removed(agent),
                 Err(error) => tracing::warn!(%error, "the agent's certificate could not be renewed"),

@@ -39,17 +39,17 @@ fn a_client_that_a_stale_controller_refuses_asks_the_next_one_from_then_on() {
         let options = Options::in_memory(world.network.caller(CALLERS[0]), &addresses, Identity::Local);
         let client = Client::new(options).unwrap();
         client.models().await.unwrap();
-        assert_eq!(client.urls().await, urls);
+        assert_eq!(client.urls(), urls);
 
         world.hosts[0].cut_log();
         tokio::time::sleep(Duration::from_secs(8)).await;
         let refused = client.models().await.unwrap_err();
         assert_eq!(refused.refusal().unwrap().code, ErrorCode::TryAgain, "{refused}");
         client.models().await.unwrap();
-        assert_eq!(client.urls().await, [&*urls[1], &urls[2], &urls[0]]);
+        assert_eq!(client.urls(), [&*urls[1], &urls[2], &urls[0]]);
         world.heal().await;
         client.models().await.unwrap();
-        assert_eq!(client.urls().await[0], urls[1], "it has no reason to go back");
+        assert_eq!(client.urls()[0], urls[1], "it has no reason to go back");
         world.stop().await;
     });
 }

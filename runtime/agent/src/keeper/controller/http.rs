@@ -69,9 +69,9 @@ impl HttpController {
     }
 
     /// Takes the list of all controllers of the store, and keeps it for the agent's next start.
-    async fn learn(&self, addresses: &[String]) {
+    fn learn(&self, addresses: &[String]) {
         self.kept.write(addresses);
-        if self.client().learn(addresses).await == Learned::FirstAlternatives {
+        if self.client().learn(addresses) == Learned::FirstAlternatives {
             tracing::info!("there are other controllers to go on with");
             self.moved.send_replace(());
         }
@@ -118,7 +118,7 @@ impl Controller for HttpController {
             let controller = controller.clone();
             async move {
                 if let Ok(AgentAssignments { addresses, moved, .. }) = &item {
-                    controller.learn(addresses).await;
+                    controller.learn(addresses);
                     controller.place.send_if_modified(|place| {
                         let differs = place != moved;
                         place.clone_from(moved);
@@ -259,18 +259,18 @@ mod tests {
         for stream in &mut streams {
             assert!(matches!(stream.next().await, Some(Ok(1))));
         }
-        controller.learn(&["https://a:1".into()]).await;
+        controller.learn(&["https://a:1".into()]);
         for stream in &mut streams {
             assert!(stream.next().now_or_never().is_none(), "one address is no alternative");
         }
-        controller.learn(&["https://a:1".into(), "https://b:1".into()]).await;
+        controller.learn(&["https://a:1".into(), "https://b:1".into()]);
         for stream in &mut streams {
             assert!(stream.next().await.is_none());
         }
         let mut again = open_stream(&controller);
         assert!(again.next().await.is_some());
-        controller.learn(&["https://b:1".into(), "https://c:1".into()]).await;
+        controller.learn(&["https://b:1".into(), "https://c:1".into()]);
         assert!(again.next().now_or_never().is_none(), "its connection notices silence soon");
-        assert_eq!(controller.client().urls().await.len(), 3);
+        assert_eq!(controller.client().urls().len(), 3);
     }
 }
