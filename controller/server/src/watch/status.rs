@@ -38,11 +38,18 @@ impl Topic for StatusOf {
 }
 
 /// The newest status of one model.
+///
+/// Tasks of their own hold the lock: a watcher whose client takes nothing is not polled, and must not keep the others from
+/// their status.
 #[derive(Debug)]
 pub(crate) struct Statuses {
     encoder: Encoder,
-    newest: Mutex<Newest>,
+    newest: Arc<Mutex<Newest>>,
+    /// The time before which no other status is made for watchers that have seen one.
+    rests_until: Arc<RestsUntil>,
 }
+
+type RestsUntil = parking_lot::Mutex<Option<Instant>>;
 
 #[derive(Debug, Default)]
 struct Newest {
@@ -51,18 +58,16 @@ struct Newest {
     /// The status of that state, and the number of the state in which it first appeared.
     status: Option<(Arc<FullStatus>, u64)>,
     line: Bytes,
-    /// The time before which no other status is made for watchers that have seen one.
-    rests_until: Option<Instant>,
 }
 
 impl Statuses {
     pub(crate) fn new(encoder: Encoder) -> Self {
-        Self { encoder, newest: Mutex::default() }
+        Self { encoder, newest: Arc::default(), rests_until: Arc::default() }
     }
 
     /// Waits until the next status may be made.
     async fn rested(&self) {
-        let until = self.newest.lock().await.rests_until;
+        let until = *self.rests_until.lock();
         if let Some(until) = until {
             tokio::time::sleep_until(until).await;
         }
@@ -74,29 +79,44 @@ impl Statuses {
         number: u64,
         status: impl FnOnce() -> Option<FullStatus> + Send + 'static,
     ) -> Option<(u64, Bytes)> {
-        let mut newest = self.newest.lock().await;
-        if newest.looked_at.is_none_or(|looked_at| looked_at < number) {
-            let last = newest.status.clone();
-            let encoder = self.encoder.clone();
+        let (newest, rests_until) = (Arc::clone(&self.newest), Arc::clone(&self.rests_until));
+        let encoder = self.encoder.clone();
+        let made =
+            tokio::spawn(async move { newest.lock().await.at(number, status, &encoder, &rests_until).await });
+        // An error means that the task panicked, which is logged.
+        made.await.ok()?
+    }
+}
+
+impl Newest {
+    async fn at(
+        &mut self,
+        number: u64,
+        status: impl FnOnce() -> Option<FullStatus> + Send + 'static,
+        encoder: &Encoder,
+        rests_until: &RestsUntil,
+    ) -> Option<(u64, Bytes)> {
+        if self.looked_at.is_none_or(|looked_at| looked_at < number) {
+            let (last, lines) = (self.status.clone(), encoder.clone());
             let look = move || {
                 let status = status()?;
                 let line = match &last {
                     Some((last, _)) if is_the_same(last, &status) => None,
-                    _ => Some(encoder.line(&status)),
+                    _ => Some(lines.line(&status)),
                 };
                 Some((status, line))
             };
             let began = Instant::now();
-            let made = self.encoder.apart(look).await.flatten();
-            newest.rests_until = Some(Instant::now() + began.elapsed() * REST);
+            let made = encoder.apart(look).await.flatten();
+            *rests_until.lock() = Some(Instant::now() + began.elapsed() * REST);
             let (status, line) = made?;
-            newest.looked_at = Some(number);
+            self.looked_at = Some(number);
             if let Some(line) = line {
-                newest.line = line;
-                newest.status = Some((Arc::new(status), number));
+                self.line = line;
+                self.status = Some((Arc::new(status), number));
             }
         }
-        newest.status.as_ref().map(|(_, number)| (*number, newest.line.clone()))
+        self.status.as_ref().map(|(_, number)| (*number, self.line.clone()))
     }
 }
 
@@ -163,6 +183,9 @@ impl StatusWatch {
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
+
+    use futures_util::FutureExt as _;
     use periapt_host_api::{Revision, command::MemberRole, status::MemberStatus};
     use serde_json::json;
 
@@ -199,11 +222,14 @@ mod tests {
         // The clock of this test advances while the status is made.
         let began = Instant::now();
         let (advance, advanced) = std::sync::mpsc::channel::<()>();
+        let (begin, begun) = tokio::sync::oneshot::channel();
         let made = statuses.at(1, move || {
+            let _ = begin.send(());
             let _ = advanced.recv();
             None
         });
         let moved = async {
+            begun.await.unwrap();
             tokio::time::advance(Duration::from_secs(2)).await;
             let _ = advance.send(());
         };
@@ -211,5 +237,19 @@ mod tests {
         assert_eq!(began.elapsed(), Duration::from_secs(2));
         statuses.rested().await;
         assert_eq!(began.elapsed(), Duration::from_secs(2) * (1 + REST));
+    }
+
+    #[tokio::test]
+    async fn a_watcher_that_is_not_polled_keeps_no_other_from_its_status() {
+        let statuses = Statuses::new(Encoder::default());
+        let (look, looked_at) = std::sync::mpsc::channel::<()>();
+        let mut stuck = pin!(statuses.at(1, move || {
+            let _ = looked_at.recv();
+            None
+        }));
+        assert!(stuck.as_mut().now_or_never().is_none());
+        look.send(()).unwrap();
+        let other = tokio::time::timeout(Duration::from_secs(60), statuses.at(2, || None));
+        assert!(other.await.unwrap().is_none(), "there is no such model");
     }
 }
