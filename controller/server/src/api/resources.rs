@@ -14,7 +14,7 @@ use axum::{
 };
 use bytes::Bytes;
 use http::{HeaderMap, Method};
-use periapt_blobs::{Incoming, Spooled};
+use periapt_blobs::{BlobError, Incoming, Spooled};
 use periapt_host_api::{
     AgentName, ApplicationName, Digest, ErrorCode, ModelUuid, Refusal, ResourceName, UnitName,
     api::ResourceDetails,
@@ -37,6 +37,7 @@ use crate::{
         spooled::UploadedBody,
     },
     bounds::Upload,
+    check::CheckedArchive,
     state::{BlobKind, Contents, Durable, Resources, StoredContent, Submission},
     writer::Sender,
 };
@@ -55,13 +56,17 @@ pub(crate) async fn upload(
 ) -> HandlerResult<Json<ResourceUploaded>> {
     let digest: Digest = parsed(&digest)?;
     match form_of(query.as_deref())? {
+        UploadForm::File if is_kept_in_parts(&submission, &digest) => {
+            let received = spooled_body(content).spool(&resources.contents, peer, who.user()?).await?;
+            keep_in_parts(resources.contents, submission, who, digest, received).await
+        }
         UploadForm::File => upload_file(resources.contents, submission, who, peer, digest, content).await,
         UploadForm::Image => {
-            let (archive, permit) = image_body(content).spool(&resources.contents, peer, who.user()?).await?;
-            keep_image(resources, submission, who, digest, (archive, permit)).await
+            let received = spooled_body(content).spool(&resources.contents, peer, who.user()?).await?;
+            keep_image(resources, submission, who, digest, received).await
         }
         UploadForm::PartOfImage => {
-            let (body, contents) = (image_body(content), &resources.contents);
+            let (body, contents) = (spooled_body(content), &resources.contents);
             let received = partial::spool(body, contents, &submission.durable, peer, &who).await?;
             keep_image(resources, submission, who, digest, received).await
         }
@@ -92,8 +97,14 @@ fn form_of(query: Option<&str>) -> Result<UploadForm, Refusal> {
     }
 }
 
-fn image_body(content: Body) -> UploadedBody {
+fn spooled_body(content: Body) -> UploadedBody {
     UploadedBody { content, limit: MAX_RESOURCE_BYTES, within: UPLOAD_WITHIN }
+}
+
+/// Returns true if a content is registered in parts.
+fn is_kept_in_parts(submission: &Submission, digest: &Digest) -> bool {
+    let published = submission.durable.current();
+    published.root.resource_content(digest).is_some_and(|known| known.parts.is_some())
 }
 
 /// Returns the kind of content that a request names.
@@ -145,10 +156,36 @@ async fn keep_image(
     }
     let reader = archive.reader().map_err(|error| unavailable(&error))?;
     let checked = checks.check_image(reader, permit.turn()).await?;
-    let size = archive.size();
+    keep_spooled(contents, submission, who, (archive, permit), Some(checked)).await
+}
+
+/// Keeps a content once more that is registered in parts, and was uploaded as a file. A damaged part is replaced.
+async fn keep_in_parts(
+    contents: Contents,
+    submission: Submission,
+    who: RequestCaller,
+    digest: Digest,
+    (content, permit): (Spooled, Upload),
+) -> HandlerResult<Json<ResourceUploaded>> {
+    if content.digest() != digest {
+        let wrong = BlobError::WrongDigest { expected: digest, actual: content.digest() };
+        return Err(unfinished(&wrong).into());
+    }
+    keep_spooled(contents, submission, who, (content, permit), None).await
+}
+
+/// Stores and registers a complete upload, with its parts if it has some.
+async fn keep_spooled(
+    contents: Contents,
+    submission: Submission,
+    who: RequestCaller,
+    (content, permit): (Spooled, Upload),
+    checked: Option<CheckedArchive>,
+) -> HandlerResult<Json<ResourceUploaded>> {
+    let (digest, size) = (content.digest(), content.size());
     // The upload is completed even if the client disconnects.
     let kept = tokio::spawn(async move {
-        let kept = image::keep(&contents, &submission, who.sender(), archive, checked).await;
+        let kept = image::keep(&contents, &submission, who.sender(), content, checked).await;
         drop(permit);
         kept
     });

@@ -228,6 +228,42 @@ async fn a_layer_that_is_missing_damaged_or_misplaced_is_one_error_and_nothing_i
     fixture.stop().await;
 }
 
+#[tokio::test]
+async fn an_image_with_a_damaged_or_missing_part_is_mended_by_an_upload_as_a_file() {
+    let fixture = Fixture::start().await;
+    let client = &fixture.client;
+    let kept = fixture.blobs().join("resources");
+    let one = archive("1");
+    upload(client, &one).await.unwrap();
+    let before = stored(&kept);
+    assert_eq!(before.len(), 3, "two layers, and what is around them");
+    let pieces: Vec<_> = one.chunks(10_000).map(Bytes::copy_from_slice).collect();
+    let as_file = || stream::iter(pieces.clone().into_iter().map(Ok));
+    let changed = |path: &Path| {
+        let mut bytes = std::fs::read(path).unwrap();
+        *bytes.last_mut().unwrap() ^= 0xff;
+        std::fs::write(path, bytes).unwrap();
+    };
+    let removed = |path: &Path| std::fs::remove_file(path).unwrap();
+    for name in before.keys() {
+        for damage in [&changed as &dyn Fn(&Path), &removed] {
+            damage(&kept.join(&name[..2]).join(name));
+            assert!(!client.has_resource(&Digest::of(&one)).await.unwrap(), "{name}");
+            client.upload_resource(&Digest::of(&one), as_file).await.unwrap();
+            assert!(client.has_resource(&Digest::of(&one)).await.unwrap(), "{name}");
+            assert!(has(client, &one).await, "{name}: it is still known to be an image");
+            assert_eq!(stored(&kept), before, "its parts alone are kept");
+        }
+    }
+    let wrong = || stream::iter([Ok(Bytes::from_static(b"other"))]);
+    let error = client.upload_resource(&Digest::of(&one), wrong).await.unwrap_err();
+    assert_eq!(error.refusal().unwrap().code, ErrorCode::BadRequest, "{error}");
+    let expected = format!("the content has digest {}, not {}", Digest::of(b"other"), Digest::of(&one));
+    assert!(error.to_string().contains(&expected), "{error}");
+    assert!(has(client, &one).await);
+    fixture.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_backup_has_all_layers_and_its_restored_controller_serves_the_image() {
     let place = TempDir::new().unwrap();

@@ -15,14 +15,17 @@ use crate::{
     writer::Sender,
 };
 
-/// Stores an image's archive, then registers it with its parts. Layers that are there are not stored again.
+/// Stores an image's archive, then registers it with its parts. Parts that are there and intact are not stored again. A file
+/// that no check has read has the parts with which it is registered, or none.
 pub(super) async fn keep(
     contents: &Contents,
     submission: &Submission,
     who: Sender,
     archive: Spooled,
-    CheckedArchive { image, layers }: CheckedArchive,
+    checked: Option<CheckedArchive>,
 ) -> Result<(), Refusal> {
+    let (image, layers) =
+        checked.map_or_else(Default::default, |CheckedArchive { image, layers }| (Some(image), layers));
     let (digest, size) = (archive.digest(), archive.size());
     let layers = to_cut_out(&submission.durable.current().root, (&digest, size), layers);
     let keeping = contents.collector.lock_for_upload().await;
@@ -36,7 +39,7 @@ pub(super) async fn keep(
     };
     drop(keeping);
     let blobs = parts.as_ref().map_or_else(|| vec![digest], |parts| parts.digests().into_iter().collect());
-    let input = Input::UploadResource(UploadedResource { digest, size, image: Some(image), parts });
+    let input = Input::UploadResource(UploadedResource { digest, size, image, parts });
     blob::register(contents, submission, who, &blobs, input).await
 }
 
