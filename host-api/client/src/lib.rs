@@ -16,6 +16,7 @@ mod dial;
 mod error;
 mod ndjson;
 mod options;
+mod partial_file;
 mod peer;
 mod peers;
 mod request;
@@ -29,6 +30,7 @@ pub use connection::{Client, Learned};
 pub use error::{Attempt, AttemptError, ClientError, RequestOutcome};
 pub use ndjson::NdJson;
 pub use options::{Identity, Options, StartAt};
+pub use partial_file::PartialFile;
 pub use periapt_transport::{ClientCertificate, HandshakeError, Trust};
 pub use seen::Seen;
 

@@ -23,6 +23,7 @@ mod compile;
 mod controller;
 mod directories;
 mod disk_space;
+mod downloads;
 mod egress;
 mod error;
 mod exec_sessions;

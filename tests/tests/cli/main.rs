@@ -17,6 +17,7 @@ mod containers;
 mod controllers;
 mod crossing;
 mod crowded;
+mod downloads;
 mod exec;
 mod exposing;
 mod failing;

@@ -19,6 +19,7 @@ use periapt_image::{
 use tempfile::TempDir;
 
 use crate::{
+    downloads::DownloadedFile,
     fixture::{
         Fixture, TIMEOUT, application, charm_with_resources, code_of, deploy, in_directory, run, unit,
     },
@@ -165,10 +166,11 @@ async fn an_upload_leaves_out_what_is_there_and_agents_get_the_same_bytes() {
     };
     model.command(attach).await.unwrap();
     let key = ResourceKey { name: "data".parse().unwrap(), digest };
-    let mut fetched: Vec<u8> = Vec::new();
+    let mut fetched = DownloadedFile::empty();
     let of = unit("stocked/0");
-    agent.client.fetch_unit_resource(&agent.name, &model.uuid, &of, &key, &mut fetched).await.unwrap();
-    assert!(fetched == two);
+    let (whose, client) = ((&agent.name, &model.uuid), &agent.client);
+    client.fetch_unit_resource(whose.0, whose.1, &of, &key, &mut fetched.partial).await.unwrap();
+    assert!(fetched.bytes().await == two);
 
     // An agent that has the first image takes the layer from there.
     let found = agent.client.unit_resource_layers(&agent.name, &model.uuid, &of, &key).await.unwrap();
@@ -179,11 +181,23 @@ async fn an_upload_leaves_out_what_is_there_and_agents_get_the_same_bytes() {
         let path = place.path().join("one.tar");
         std::fs::write(&path, &one).unwrap();
         let known = KnownLayer { place: base, file: std::fs::File::open(&path).unwrap(), from };
-        let (whose, mut beside) = ((&agent.name, &model.uuid), Vec::<u8>::new());
-        let known = (found.size, vec![known]);
-        let fetched = agent.client.fetch_unit_resource_beside(whose, &of, &key, known, &mut beside).await;
+        let (mut beside, known) = (DownloadedFile::empty(), (found.size, vec![known]));
+        let fetched = client.fetch_unit_resource_beside(whose, &of, &key, known, &mut beside.partial).await;
         assert_eq!(fetched.unwrap(), expected);
-        assert_eq!(beside == two, expected);
+        let kept = if expected { &two[..] } else { &[] };
+        assert!(beside.bytes().await == kept, "nothing is kept of what is damaged");
+    }
+
+    // What has arrived of the archive counts wherever it ends: before the layer, in it, or behind it.
+    let middle = base.at + base.size / 2;
+    for had in [base.at - 1, base.at, middle, base.range().end, base.range().end + 1, found.size - 1] {
+        let path = place.path().join("one.tar");
+        let known = KnownLayer { place: base, file: std::fs::File::open(&path).unwrap(), from: in_one.at };
+        let (mut beside, known) = (DownloadedFile::empty(), (found.size, vec![known]));
+        beside.partial.append(&two[..had as usize]).await.unwrap();
+        let fetched = client.fetch_unit_resource_beside(whose, &of, &key, known, &mut beside.partial).await;
+        assert!(fetched.unwrap(), "{had}");
+        assert!(beside.bytes().await == two, "{had}");
     }
     fixture.stop().await;
 }

@@ -13,6 +13,7 @@ mod commands;
 mod copies;
 mod cutting;
 mod disk;
+mod downloads;
 mod enrolment;
 mod failover;
 mod file_system;

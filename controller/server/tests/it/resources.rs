@@ -13,17 +13,18 @@ use periapt_host_api::{
 use periapt_image::{ImageLimits, ImagePlatform, ImageRecipe, ImageSettings, pack_image};
 
 use crate::{
+    downloads::DownloadedFile,
     fixture::{Agent, Fixture, Model, TIMEOUT, application, charm_with_resources, code_of, deploy, unit},
     raw,
 };
 
-async fn upload(client: &Client, content: &[u8]) -> Result<ResourceUploaded, ClientError> {
+pub(crate) async fn upload(client: &Client, content: &[u8]) -> Result<ResourceUploaded, ClientError> {
     let pieces: Vec<_> = content.chunks(1_000).map(Bytes::copy_from_slice).collect();
     let pieces = || stream::iter(pieces.clone().into_iter().map(Ok));
     client.upload_resource(&Digest::of(content), pieces).await
 }
 
-async fn attach(model: &Model, content: &[u8]) -> Result<u64, ClientError> {
+pub(crate) async fn attach(model: &Model, content: &[u8]) -> Result<u64, ClientError> {
     let upload = ResourceUpload { digest: Digest::of(content), filename: None, reference: None };
     let (application, resource) = (application("stocked"), "data".parse().unwrap());
     match model.command(Command::AttachResource { application, resource, upload }).await? {
@@ -34,13 +35,13 @@ async fn attach(model: &Model, content: &[u8]) -> Result<u64, ClientError> {
 
 async fn fetch(agent: &Agent, model: &Model, of: &UnitName, content: &[u8]) -> Result<Vec<u8>, ClientError> {
     let key = ResourceKey { name: "data".parse().unwrap(), digest: Digest::of(content) };
-    let mut fetched = Vec::new();
-    agent.client.fetch_unit_resource(&agent.name, &model.uuid, of, &key, &mut fetched).await?;
-    Ok(fetched)
+    let mut file = DownloadedFile::empty();
+    agent.client.fetch_unit_resource(&agent.name, &model.uuid, of, &key, &mut file.partial).await?;
+    Ok(file.bytes().await)
 }
 
 /// Deploys an application `stocked` with a unit on a connected agent `one`.
-async fn deployed(fixture: &Fixture) -> (Agent, Model, impl Sized + use<>) {
+pub(crate) async fn deployed(fixture: &Fixture) -> (Agent, Model, impl Sized + use<>) {
     let agent = fixture.as_agent("one");
     let assignments = agent.connect().await;
     let model = fixture.add_model("m").await;

@@ -4,16 +4,17 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 use http_body::Frame;
 use http_body_util::{BodyExt as _, StreamBody};
 use hyper::body::Incoming;
-use periapt_host_api::Digest;
+use periapt_host_api::{Digest, ErrorCode};
 use serde::de::DeserializeOwned;
 use sha2::{Digest as _, Sha256};
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 
 use crate::{
-    Client, ClientError, RequestOutcome, Result,
+    Client, ClientError, PartialFile, RequestOutcome, Result,
     error::chain,
     peer::Peer,
     request::{Content, Received},
@@ -101,13 +102,94 @@ impl Client {
                 return Err(download.peer.protocol(text));
             }
             hasher.update(&data);
-            writer.write_all(&data).await.map_err(|error| ClientError::Local(error.to_string()))?;
+            writer.write_all(&data).await.map_err(local)?;
         }
-        writer.flush().await.map_err(|error| ClientError::Local(error.to_string()))?;
+        writer.flush().await.map_err(local)?;
         let got = Digest::from_bytes(hasher.finalize().into());
         match got == *digest {
             true => Ok(length),
             false => Err(download.peer.damaged(what, *digest, got)),
         }
     }
+
+    /// Fetches what a file lacks of a blob, and checks the digest of the whole. Where what the file has is of no use, all of
+    /// the blob is fetched, once. After an error, the file keeps what has arrived if a later call may fetch the rest.
+    pub(super) async fn fetch_rest(&self, wanted: BlobRequest<'_>, file: &mut PartialFile) -> Result<()> {
+        let fetched = async {
+            file.settle().await.map_err(local)?;
+            if file.length() > 0 {
+                match self.fetch_into(&wanted, file).await {
+                    Err(error) if is_of_the_beginning(&error) => {
+                        let digest = wanted.digest.short();
+                        tracing::warn!(%error, %digest, "an interrupted download of a {} begins anew", wanted.what);
+                        file.clear().await.map_err(local)?;
+                    }
+                    fetched => return fetched,
+                }
+            }
+            self.fetch_into(&wanted, file).await
+        };
+        let fetched = fetched.await;
+        if fetched.as_ref().is_err_and(|error| !error.is_temporary()) {
+            file.forget();
+        }
+        fetched
+    }
+
+    async fn fetch_into(&self, wanted: &BlobRequest<'_>, file: &mut PartialFile) -> Result<()> {
+        let BlobRequest { ref path, what, digest, limit } = *wanted;
+        let (mut call, had) = (self.get(path.as_str()), file.length());
+        if had > 0 {
+            let rest = HeaderValue::try_from(format!("bytes={had}-"));
+            call = call.header(header::RANGE, rest.map_err(|error| self.protocol(error.to_string()))?);
+        }
+        let Received { peer, response, .. } = call.response().await?;
+        match response.status() {
+            StatusCode::PARTIAL_CONTENT if begin_of(response.headers()) != Some(had) => {
+                return Err(peer.protocol(format!("the range of the {what} does not begin at {had}")));
+            }
+            StatusCode::PARTIAL_CONTENT => {}
+            // The whole comes.
+            _ => file.clear().await.map_err(local)?,
+        }
+        let mut download = Download { peer, body: response.into_body(), what };
+        loop {
+            let data = match download.next().await {
+                Ok(Some(data)) => data,
+                Ok(None) => break,
+                // The connection broke behind the last byte.
+                Err(_) if file.digest() == *digest => break,
+                Err(error) => return Err(error),
+            };
+            if file.length().saturating_add(data.len() as u64) > limit {
+                let text = format!("{what} {digest} is larger than {limit} bytes");
+                return Err(download.peer.protocol(text));
+            }
+            file.append(&data).await.map_err(local)?;
+        }
+        match file.digest() {
+            got if got == *digest => Ok(()),
+            got => Err(download.peer.damaged(what, *digest, got)),
+        }
+    }
+}
+
+/// Returns true if a fetch of the rest may have failed because of the bytes before it.
+fn is_of_the_beginning(error: &ClientError) -> bool {
+    match error {
+        ClientError::Damaged { .. } | ClientError::Protocol { .. } => true,
+        // The rest begins behind the end.
+        ClientError::Refused(refusal) => refusal.code == ErrorCode::BadRequest,
+        _ => false,
+    }
+}
+
+/// Returns the place of the first byte of a partial answer.
+fn begin_of(headers: &HeaderMap) -> Option<u64> {
+    let range = headers.get(header::CONTENT_RANGE)?.to_str().ok()?;
+    range.strip_prefix("bytes ")?.split_once('-')?.0.parse().ok()
+}
+
+pub(super) fn local(error: std::io::Error) -> ClientError {
+    ClientError::Local(error.to_string())
 }

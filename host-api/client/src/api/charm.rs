@@ -6,10 +6,9 @@ use bytes::Bytes;
 use futures_util::Stream;
 use http::{HeaderValue, Method, header};
 use periapt_host_api::{Digest, ErrorCode, api::MAX_ARCHIVE_BYTES, command::CharmUploaded};
-use tokio::io::AsyncWrite;
 
 use super::blob::{BlobRequest, pieces};
-use crate::{Client, ClientError, Result, request::Content};
+use crate::{Client, ClientError, PartialFile, Result, request::Content};
 
 /// The longest time to send an archive, queue for its check and check it, the same as the controller's.
 const UPLOAD_WITHIN: Duration = Duration::from_secs(600);
@@ -48,21 +47,19 @@ impl Client {
     /// Fetches an archive into memory and checks its digest.
     pub async fn fetch_charm(&self, digest: &Digest) -> Result<Bytes> {
         let mut archive = Vec::new();
-        self.fetch_charm_to(digest, &mut archive).await?;
+        self.fetch_blob(charm(digest), &mut archive).await?;
         Ok(archive.into())
     }
 
-    /// Fetches an archive into a writer, checks its digest and returns its size in bytes. After an error, the caller
-    /// must discard what was written.
-    pub async fn fetch_charm_to(
-        &self,
-        digest: &Digest,
-        writer: &mut (impl AsyncWrite + Unpin + Send),
-    ) -> Result<u64> {
-        let wanted =
-            BlobRequest { path: charm_path(digest), what: "charm", digest, limit: MAX_ARCHIVE_BYTES };
-        self.fetch_blob(wanted, writer).await
+    /// Fetches what a file lacks of an archive, and checks the digest of the whole. After an error, the file keeps what has
+    /// arrived if a later call may fetch the rest.
+    pub async fn fetch_charm_to(&self, digest: &Digest, file: &mut PartialFile) -> Result<()> {
+        self.fetch_rest(charm(digest), file).await
     }
+}
+
+fn charm(digest: &Digest) -> BlobRequest<'_> {
+    BlobRequest { path: charm_path(digest), what: "charm", digest, limit: MAX_ARCHIVE_BYTES }
 }
 
 fn charm_path(digest: &Digest) -> String {

@@ -15,7 +15,7 @@ use periapt_host_api::{
 use tokio::io::AsyncWrite;
 
 use super::blob::{BlobRequest, pieces};
-use crate::{Client, ClientError, Result};
+use crate::{Client, ClientError, PartialFile, Result};
 
 /// The longest time to send content and check it, the same as the controller's.
 const UPLOAD_WITHIN: Duration = Duration::from_secs(1_800);
@@ -99,19 +99,19 @@ impl Client {
         self.get(format!("/v1/models/{model:#}/applications/{application}/resources")).value().await
     }
 
-    /// Fetches the content of a resource of a unit's application into a writer, checks its digest and returns its
-    /// size in bytes. After an error, the caller must discard what was written.
+    /// Fetches what a file lacks of the content of a resource of a unit's application, and checks the digest of the whole.
+    /// After an error, the file keeps what has arrived if a later call may fetch the rest.
     pub async fn fetch_unit_resource(
         &self,
         agent: &AgentName,
         model: &ModelUuid,
         unit: &UnitName,
         key: &ResourceKey,
-        writer: &mut (impl AsyncWrite + Unpin + Send),
-    ) -> Result<u64> {
+        file: &mut PartialFile,
+    ) -> Result<()> {
         let path = unit_resource_path(agent, model, unit, key);
         let wanted = BlobRequest { path, what: "resource", digest: &key.digest, limit: MAX_RESOURCE_BYTES };
-        self.fetch_blob(wanted, writer).await
+        self.fetch_rest(wanted, file).await
     }
 
     /// Fetches the program that an agent is to run into a writer, checks its digest and returns its size in bytes. After an

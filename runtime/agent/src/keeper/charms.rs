@@ -17,6 +17,7 @@ use super::{
     compile::Compile,
     controller::{Controller, ControllerError},
     directories::Directories,
+    downloads::DownloadKey,
     pods::PodFiles,
     temporary,
 };
@@ -152,10 +153,14 @@ impl<C: Controller> Charms<C> {
         self.make_ready(digest).await.map_err(|error| failures.failed(digest, error))
     }
 
-    /// Forgets the state of charms that no unit needs, including their failures. The files stay until the agent
-    /// restarts.
+    /// Forgets the state of charms that no unit needs, including their failures and unfinished downloads. The files stay
+    /// until the agent restarts.
     pub(crate) fn forget_others(&self, wanted: &BTreeSet<Digest>) {
         self.known.lock().retain(|digest, _| wanted.contains(digest));
+        self.directories.downloads().retain(|key| match key {
+            DownloadKey::Charm(digest) => wanted.contains(digest),
+            DownloadKey::Resource(..) => true,
+        });
     }
 
     /// Deletes charms and compiled components that no unit needs. The keeper calls this before it starts the first
@@ -201,11 +206,11 @@ impl<C: Controller> Charms<C> {
     /// already, only the component was missing.
     async fn fetch(&self, digest: Digest, directory: &Path) -> Result<(), CharmError> {
         tracing::info!(charm = %digest.short(), "fetching a charm");
-        let (archive, extracted) = (self.native.incoming("charm"), self.native.incoming("files"));
-        let fetched = self.controller.charm(digest, archive.path()).await;
+        let mut download = self.directories.downloads().begin(DownloadKey::Charm(digest)).await?;
+        self.controller.charm(digest, download.content()).await?;
+        let (archive, extracted) = (download.end().await?, self.native.incoming("files"));
         let (directory, shared) = (directory.to_owned(), self.directories.shared_files());
         blocking(move || {
-            fetched?;
             files::extract(archive.path(), extracted.path(), &shared)?;
             match directory.try_exists()? {
                 false => fs::rename(extracted.path(), &directory)?,

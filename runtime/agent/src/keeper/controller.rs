@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, future::Future, path::Path};
 
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
-use periapt_client::KnownLayer;
+use periapt_client::{KnownLayer, PartialFile};
 use periapt_host_api::{
     AgentName, Digest, ModelUuid, Refusal, RequestId, UnitName,
     agent::{AgentAssignments, AgentPlace, Register, RunnerAnswer, RunnerCommand},
@@ -88,13 +88,14 @@ pub(crate) trait Controller: Clone + Send + Sync + 'static {
         key: &SecretKey,
     ) -> impl Future<Output = Result<SecretData, ControllerError>> + Send;
 
-    /// Writes the content of a resource that a unit may read to a file, and verifies its digest.
+    /// Fetches what a file lacks of the content of a resource that a unit may read, and verifies the digest of the whole.
+    /// After an error, the file keeps what has arrived if another attempt may fetch the rest.
     fn resource(
         &self,
         model: ModelUuid,
         unit: &UnitName,
         key: &ResourceKey,
-        file: &Path,
+        file: &mut PartialFile,
     ) -> impl Future<Output = Result<(), ControllerError>> + Send;
 
     /// Returns the layers in the content of a resource that a unit may read.
@@ -105,19 +106,25 @@ pub(crate) trait Controller: Clone + Send + Sync + 'static {
         key: &ResourceKey,
     ) -> impl Future<Output = Result<ContentLayers, ControllerError>> + Send;
 
-    /// Writes the content of a resource that a unit may read to a file, from layers that are here and the rest. `known` has
-    /// the size of the content, in bytes. Returns false if it does not have its digest.
+    /// Adds what a file lacks of the content of a resource that a unit may read, from layers that are here and the
+    /// controller. `known` has the size of the content, in bytes. Returns false if the whole does not have its digest: the
+    /// file is empty then. After an error, it keeps what has arrived if another attempt may fetch the rest.
     fn resource_beside(
         &self,
         model: ModelUuid,
         unit: &UnitName,
         key: &ResourceKey,
         known: (u64, Vec<KnownLayer>),
-        file: &Path,
+        file: &mut PartialFile,
     ) -> impl Future<Output = Result<bool, ControllerError>> + Send;
 
-    /// Writes a charm's archive to a file, and verifies its digest.
-    fn charm(&self, digest: Digest, file: &Path) -> impl Future<Output = Result<(), ControllerError>> + Send;
+    /// Fetches what a file lacks of a charm's archive, and verifies the digest of the whole. After an error, the file keeps
+    /// what has arrived if another attempt may fetch the rest.
+    fn charm(
+        &self,
+        digest: Digest,
+        file: &mut PartialFile,
+    ) -> impl Future<Output = Result<(), ControllerError>> + Send;
 
     /// Writes the program that the agent is to run to a file, and verifies its digest.
     fn program(

@@ -17,7 +17,7 @@
 //! | `holder.sock` | the socket of the process that holds pods while no agent runs |
 //! | `pods/NUMBER/` | the files and sockets of a pod that runs, which go with it |
 //! | `pod-locks/DIGEST` | the lock that a pod holds while it runs, by the digest of its model, unit and container |
-//! | `incoming/` | unfinished fetches, extractions and compilations; emptied at each start |
+//! | `incoming/` | unfinished downloads, extractions and compilations; emptied at each start |
 //!
 //! Runners write only to storage and read the charms, WebAssembly workloads read their pod's files; the `/tmp` of hooks is in memory. While no agent runs, everything
 //! except storage may be deleted: the agent fetches and compiles it again.
@@ -28,10 +28,13 @@ use std::{
     io::{self, Read as _, Write as _},
     os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use periapt_host_api::{Digest, ModelUuid};
 use periapt_sandbox::CompatibilityHash;
+
+use super::downloads::Downloads;
 
 /// The length of the MACs' key, in bytes.
 pub(crate) const KEY_BYTES: usize = 32;
@@ -72,6 +75,7 @@ pub(crate) fn identity_in(root: &Path) -> PathBuf {
 pub(crate) struct Directories {
     root: PathBuf,
     key: [u8; KEY_BYTES],
+    downloads: Arc<Downloads>,
     _lock: File,
 }
 
@@ -109,7 +113,7 @@ impl Directories {
                 key
             }
         };
-        Ok(Self { root, key, _lock: lock })
+        Ok(Self { root, key, downloads: Downloads::in_directory(incoming), _lock: lock })
     }
 
     /// Returns the agent's own directory.
@@ -199,6 +203,11 @@ impl Directories {
     /// Returns the directory of unfinished work.
     pub(crate) fn incoming(&self) -> PathBuf {
         self.root.join("incoming")
+    }
+
+    /// Returns the unfinished downloads, whose files are among the unfinished work.
+    pub(crate) fn downloads(&self) -> &Arc<Downloads> {
+        &self.downloads
     }
 
     /// Returns the directory in which earlier versions kept shared functions.

@@ -13,13 +13,11 @@ use std::{
     io,
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::Arc,
 };
 
 use parking_lot::{Mutex, MutexGuard};
+use periapt_client::PartialFile;
 use periapt_host_api::{
     ApplicationName, Digest, ModelUuid, UnitName,
     resource::{ContentLayers, MAX_RESOURCE_BYTES, ResourceKey, check_layers},
@@ -30,11 +28,9 @@ use tokio::task::spawn_blocking;
 use super::{
     controller::{Controller, ControllerError},
     directories::Directories,
-    temporary::{self, Temporary},
+    downloads::DownloadKey,
+    temporary,
 };
-
-/// The number of the next download. All models share the directory of unfinished work.
-static SEQUENCE: AtomicU64 = AtomicU64::new(0);
 
 /// The most former contents of an application that are remembered. After more, its next image is fetched whole.
 const MAX_FORMER: usize = 64;
@@ -132,12 +128,13 @@ impl<C: Controller> Resources<C> {
 
     async fn fetch(&self, unit: &UnitName, key: &ResourceKey) -> Result<File, ControllerError> {
         tracing::info!(model = %self.model, resource = %key.name, digest = %key.digest.short(), "fetching a resource");
-        let number = SEQUENCE.fetch_add(1, Ordering::Relaxed);
-        let incoming = Temporary::new(self.directories.incoming().join(format!("{number}.resource")));
         let found = self.layers_in(unit, key).await?;
-        if !self.put_together(unit, key, &found, incoming.path()).await? {
-            self.controller.resource(self.model, unit, key, incoming.path()).await?;
+        let wanted = DownloadKey::Resource(self.model, key.digest);
+        let mut download = self.directories.downloads().begin(wanted).await?;
+        if !self.put_together(unit, key, &found, download.content()).await? {
+            self.controller.resource(self.model, unit, key, download.content()).await?;
         }
+        let incoming = download.end().await?;
         // A hook with an older view may read a resource that its application has lost. That file is deleted with its
         // last handle.
         let kept = self.state().is_shown(&key.digest).then(|| self.path(&key.digest));
@@ -184,7 +181,7 @@ impl<C: Controller> Resources<C> {
         unit: &UnitName,
         key: &ResourceKey,
         found: &ContentLayers,
-        file: &Path,
+        file: &mut PartialFile,
     ) -> Result<bool, ControllerError> {
         let (directory, wanted) = (self.directories.resources(&self.model), found.layers.clone());
         let known = match wanted.is_empty() {
@@ -229,10 +226,15 @@ impl<C: Controller> Resources<C> {
         }
     }
 
-    /// Deletes all files but those of some contents.
+    /// Deletes all files but those of some contents, and unfinished downloads of contents that no application has.
     fn keep_only(&self, kept: KeptContents) {
-        let directory = self.directories.resources(&self.model);
+        let (directories, model) = (Arc::clone(&self.directories), self.model);
         spawn_blocking(move || {
+            directories.downloads().retain(|key| match key {
+                DownloadKey::Resource(of, digest) => *of != model || kept.shown.contains(digest),
+                DownloadKey::Charm(_) => true,
+            });
+            let directory = directories.resources(&model);
             if let Err(error) = keep_only(&directory, &kept) {
                 tracing::warn!(%error, "unused resources could not be deleted");
             }

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::Path, sync::Arc};
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use parking_lot::{Mutex, RwLock};
-use periapt_client::{Client, ClientError, KnownLayer, Learned, NdJson};
+use periapt_client::{Client, ClientError, KnownLayer, Learned, NdJson, PartialFile};
 use periapt_host_api::{
     AgentName, Digest, ErrorCode, ModelUuid, RequestId, UnitName,
     agent::{AgentAssignments, AgentPlace, ControllerPlace, Register, RunnerAnswer, RunnerCommand},
@@ -178,13 +178,9 @@ impl Controller for HttpController {
         model: ModelUuid,
         unit: &UnitName,
         key: &ResourceKey,
-        file: &Path,
+        file: &mut PartialFile,
     ) -> Result<(), ControllerError> {
-        let unusable =
-            |error: std::io::Error| ControllerError::Unusable(format!("{}: {error}", file.display()));
-        let mut writer = tokio::fs::File::create(file).await.map_err(unusable)?;
-        self.client().fetch_unit_resource(&self.agent, &model, unit, key, &mut writer).await?;
-        writer.sync_all().await.map_err(unusable)
+        Ok(self.client().fetch_unit_resource(&self.agent, &model, unit, key, file).await?)
     }
 
     async fn resource_layers(
@@ -202,23 +198,14 @@ impl Controller for HttpController {
         unit: &UnitName,
         key: &ResourceKey,
         known: (u64, Vec<KnownLayer>),
-        file: &Path,
+        file: &mut PartialFile,
     ) -> Result<bool, ControllerError> {
-        let unusable =
-            |error: std::io::Error| ControllerError::Unusable(format!("{}: {error}", file.display()));
-        let mut writer = tokio::fs::File::create(file).await.map_err(unusable)?;
-        let (client, whose) = (self.client(), (&self.agent, &model));
-        let is_whole = client.fetch_unit_resource_beside(whose, unit, key, known, &mut writer).await?;
-        writer.sync_all().await.map_err(unusable)?;
-        Ok(is_whole)
+        let whose = (&self.agent, &model);
+        Ok(self.client().fetch_unit_resource_beside(whose, unit, key, known, file).await?)
     }
 
-    async fn charm(&self, digest: Digest, file: &Path) -> Result<(), ControllerError> {
-        let unusable =
-            |error: std::io::Error| ControllerError::Unusable(format!("{}: {error}", file.display()));
-        let mut writer = tokio::fs::File::create(file).await.map_err(unusable)?;
-        self.client().fetch_charm_to(&digest, &mut writer).await?;
-        writer.sync_all().await.map_err(unusable)
+    async fn charm(&self, digest: Digest, file: &mut PartialFile) -> Result<(), ControllerError> {
+        Ok(self.client().fetch_charm_to(&digest, file).await?)
     }
 
     async fn program(&self, digest: Digest, file: &Path) -> Result<(), ControllerError> {

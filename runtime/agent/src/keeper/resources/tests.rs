@@ -1,6 +1,12 @@
 //! Tests of resources from a fake controller.
 
-use std::{collections::BTreeMap, fs, io::Read as _, path::Path, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    fs,
+    io::Read as _,
+    path::Path,
+    sync::{Arc, atomic::Ordering},
+};
 
 use periapt_host_api::{
     Digest, ModelUuid, Refusal, Revision, StoreId, UnitName,
@@ -48,8 +54,12 @@ impl Bench {
     }
 
     async fn until_files(&self, count: usize) {
+        self.until_files_in("resources", count).await;
+    }
+
+    async fn until_files_in(&self, name: &str, count: usize) {
         let waiting = async {
-            while self.files("resources") != count {
+            while self.files(name) != count {
                 tokio::task::yield_now().await;
             }
         };
@@ -135,6 +145,43 @@ async fn content_is_fetched_once_for_all_callers_and_is_at_hand_when_the_control
     assert_eq!(read(&resources, "one").await.unwrap(), "one");
     assert_eq!(bench.fetched(), 1);
     assert!(matches!(read(&resources, "two").await, Err(ControllerError::Away(_))));
+}
+
+/// Returns content of 300,000 bytes, which stays in memory until the tests end.
+fn large() -> &'static str {
+    Box::leak("0123456789".repeat(30_000).into_boxed_str())
+}
+
+#[tokio::test]
+async fn a_download_that_breaks_goes_on_where_it_ended() {
+    let large = large();
+    let bench = Bench::new(&[large]);
+    bench.controller.breaks_after.store(100_000, Ordering::Relaxed);
+    let resources = bench.resources(1);
+    resources.observe(&frame(None, &[large]));
+    for attempt in 1..=2 {
+        assert!(matches!(read(&resources, large).await, Err(ControllerError::Away(_))));
+        assert_eq!((bench.fetched(), bench.files("resources"), bench.files("incoming")), (attempt, 0, 1));
+    }
+    assert_eq!(read(&resources, large).await.unwrap(), large);
+    assert_eq!((bench.fetched(), bench.files("resources"), bench.files("incoming")), (3, 1, 0));
+}
+
+#[tokio::test]
+async fn an_unfinished_download_serves_its_model_alone_and_goes_with_the_need_for_it() {
+    let large = large();
+    let bench = Bench::new(&[large, "other"]);
+    bench.controller.breaks_after.store(200_000, Ordering::Relaxed);
+    let (own, other) = (bench.resources(1), bench.resources(2));
+    for resources in [&own, &other] {
+        resources.observe(&frame(None, &[large]));
+        assert!(read(resources, large).await.is_err(), "each has fetched 200,000 bytes of 300,000");
+    }
+    assert_eq!(bench.files("incoming"), 2);
+    own.observe(&frame(Some(9), &["other"]));
+    bench.until_files_in("incoming", 1).await;
+    assert_eq!(read(&other, large).await.unwrap(), large);
+    assert_eq!((bench.fetched(), bench.files("incoming")), (3, 0));
 }
 
 #[tokio::test]

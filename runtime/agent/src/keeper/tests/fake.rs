@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs, io,
+    io,
     os::unix::fs::FileExt as _,
     path::Path,
     sync::{
@@ -15,7 +15,7 @@ use std::{
 use bytes::Bytes;
 use futures_util::{FutureExt as _, StreamExt as _, future::BoxFuture};
 use parking_lot::Mutex;
-use periapt_client::KnownLayer;
+use periapt_client::{KnownLayer, PartialFile};
 use periapt_helper::RunnerPaths;
 use periapt_host_api::{
     AgentName, Digest, Incarnation, LeaderTerm, ModelUuid, Refusal, RequestId, Revision, StoreId, Timestamp,
@@ -108,6 +108,8 @@ pub(crate) struct FakeController {
     pub(crate) fetched: Arc<AtomicUsize>,
     /// The bytes that were fetched of contents of which some layers were there.
     pub(crate) fetched_bytes: Arc<AtomicUsize>,
+    /// The most bytes of an archive or a content that one call sends before its connection breaks.
+    pub(crate) breaks_after: Arc<AtomicUsize>,
     /// The registrations that were sent, taken or not.
     pub(crate) registered: Arc<Mutex<Vec<Register>>>,
     /// The answer to registrations.
@@ -174,6 +176,7 @@ impl FakeController {
             layers: BTreeMap::new(),
             fetched: Arc::default(),
             fetched_bytes: Arc::default(),
+            breaks_after: Arc::new(AtomicUsize::new(usize::MAX)),
             registered: Arc::default(),
             registers: Arc::new(Mutex::new(Ok(()))),
             operator: PlayedOperator::default(),
@@ -188,6 +191,14 @@ impl FakeController {
     /// Returns the problem of the firewall in each registration so far.
     pub(crate) fn firewall_problems(&self) -> Vec<Option<String>> {
         self.registered.lock().iter().map(|register| register.firewall_problem.clone()).collect()
+    }
+
+    /// Sends what a file lacks of a content.
+    async fn send(&self, content: &[u8], file: &mut PartialFile) -> Result<(), ControllerError> {
+        let rest = content.get(file.length() as usize..).unwrap_or_default();
+        let sent = rest.len().min(self.breaks_after.load(Ordering::Relaxed));
+        file.append(&rest[..sent]).await.map_err(|error| ControllerError::Away(error.to_string()))?;
+        if sent < rest.len() { away() } else { Ok(()) }
     }
 
     /// Sets the function that answers calls.
@@ -266,13 +277,13 @@ impl Controller for FakeController {
         _model: ModelUuid,
         _unit: &UnitName,
         key: &ResourceKey,
-        file: &Path,
+        file: &mut PartialFile,
     ) -> Result<(), ControllerError> {
         self.fetched.fetch_add(1, Ordering::Relaxed);
         // Other tasks run now. A concurrent request must wait for this download.
         tokio::task::yield_now().await;
         let content = self.contents.get(&key.digest).cloned().unwrap_or_else(away)?;
-        fs::write(file, content).map_err(|error| ControllerError::Away(error.to_string()))
+        self.send(content.as_bytes(), file).await
     }
 
     async fn resource_layers(
@@ -290,7 +301,7 @@ impl Controller for FakeController {
         _unit: &UnitName,
         key: &ResourceKey,
         (size, known): (u64, Vec<KnownLayer>),
-        file: &Path,
+        into: &mut PartialFile,
     ) -> Result<bool, ControllerError> {
         let failed = |error: io::Error| ControllerError::Away(error.to_string());
         let whole = self.contents.get(&key.digest).cloned().unwrap_or_else(away)?.as_bytes();
@@ -305,14 +316,19 @@ impl Controller for FakeController {
             let range = place.at as usize..(place.at + place.size) as usize;
             file.read_exact_at(&mut content[range], from).map_err(failed)?;
         }
-        fs::write(file, &content).map_err(failed)?;
-        Ok(Digest::of(&content) == key.digest)
+        into.clear().await.map_err(failed)?;
+        into.append(&content).await.map_err(failed)?;
+        let is_whole = into.digest() == key.digest;
+        if !is_whole {
+            into.clear().await.map_err(failed)?;
+        }
+        Ok(is_whole)
     }
 
-    async fn charm(&self, _digest: Digest, file: &Path) -> Result<(), ControllerError> {
+    async fn charm(&self, _digest: Digest, file: &mut PartialFile) -> Result<(), ControllerError> {
         self.fetched.fetch_add(1, Ordering::Relaxed);
         let archive = self.archive.lock().clone()?;
-        fs::write(file, archive).map_err(|error| ControllerError::Away(error.to_string()))
+        self.send(&archive, file).await
     }
 
     async fn program(&self, _digest: Digest, _file: &Path) -> Result<(), ControllerError> {
