@@ -2,10 +2,17 @@
 
 use std::sync::{Arc, OnceLock};
 
-use rustls::{SupportedProtocolVersion, crypto::CryptoProvider, version::TLS13};
+use rustls::{
+    SupportedProtocolVersion,
+    crypto::CryptoProvider,
+    version::{TLS12, TLS13},
+};
 
-/// The versions of TLS that this workspace speaks.
+/// The versions of TLS that this workspace speaks: among its own programs, and with servers that operators name.
 pub(crate) const VERSIONS: &[&SupportedProtocolVersion] = &[&TLS13];
+
+/// The versions of TLS for servers that charms name: they may be behind a proxy of some years ago.
+pub(crate) const VERSIONS_WITH_STRANGERS: &[&SupportedProtocolVersion] = &[&TLS13, &TLS12];
 
 /// Returns the provider.
 pub(crate) fn provider() -> Arc<CryptoProvider> {

@@ -8,9 +8,13 @@ use periapt_host_api::{AgentName, Timestamp};
 use periapt_transport::{
     AgentCertificate, AgentKey, Authority, CertificateError, ClientCertificate, GivenCertificate,
     HandshakeError, PeerCertificate, PublicName, ServerCertificate, Trust, bundle_client_config,
-    client_config, digest_of, requested_key, server_config,
+    client_config, digest_of, requested_key, server_config, web_client_config,
 };
-use rustls::{ClientConfig, pki_types::ServerName};
+use rustls::{
+    ClientConfig, ProtocolVersion, RootCertStore, ServerConfig,
+    pki_types::{CertificateDer, PrivateKeyDer, ServerName, pem::PemObject as _},
+    version::TLS12,
+};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 
@@ -124,6 +128,46 @@ async fn a_bundle_is_trusted_as_far_as_it_can_be_read() {
         let refused = bundle_client_config(&without).unwrap_err();
         assert!(matches!(refused, CertificateError::NoCertificate), "{refused}");
     }
+}
+
+#[tokio::test]
+async fn tls_1_2_is_for_servers_of_strangers_alone() {
+    let authority = Authority::generate().unwrap();
+    let (certificate, key) = authority.issue_server(&names(), Timestamp::now()).unwrap();
+    let certificate = CertificateDer::from_pem_slice(certificate.as_bytes()).unwrap();
+    let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap();
+    let ring = || Arc::new(rustls::crypto::ring::default_provider());
+    let earlier = ServerConfig::builder_with_provider(ring()).with_protocol_versions(&[&TLS12]).unwrap();
+    let earlier = earlier.with_no_client_auth().with_single_cert(vec![certificate], key).unwrap();
+    let acceptor = TlsAcceptor::from(Arc::new(earlier));
+    let meet = async |client: Arc<ClientConfig>| {
+        let (one, other) = tokio::io::duplex(64 << 10);
+        let accepting = tokio::spawn(acceptor.accept(one));
+        let name = ServerName::try_from("127.0.0.1").unwrap();
+        let met = TlsConnector::from(client).connect(name, other).await;
+        let met = met.map_err(|error| HandshakeError::of(&error).unwrap());
+        assert_eq!(accepting.await.unwrap().is_ok(), met.is_ok());
+        met.map(|stream| stream.get_ref().1.protocol_version())
+    };
+    let pem = authority.certificate().to_owned();
+    let met = meet(bundle_client_config(pem.as_bytes()).unwrap()).await;
+    assert_eq!(met, Ok(Some(ProtocolVersion::TLSv1_2)));
+    let other = Authority::generate().unwrap();
+    let met = meet(bundle_client_config(other.certificate().as_bytes()).unwrap()).await;
+    assert_eq!(met, Err(HandshakeError::OtherAuthority));
+    for client in [web_client_config(Some(&pem)), client_config(&Trust::Authority(pem.clone()), &nobody())] {
+        let met = meet(client.unwrap()).await;
+        assert!(matches!(met, Err(HandshakeError::Protocol(_))), "{met:?}");
+    }
+
+    // Nor does a controller speak it.
+    let server = Server::started(Timestamp::now());
+    let mut roots = RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_slice(server.authority.certificate().as_bytes()).unwrap()).unwrap();
+    let earlier = ClientConfig::builder_with_provider(ring()).with_protocol_versions(&[&TLS12]).unwrap();
+    let earlier = earlier.with_root_certificates(roots).with_no_client_auth();
+    let met = server.meet_as(Arc::new(earlier), "127.0.0.1").await;
+    assert!(matches!(met, Err(HandshakeError::Protocol(_))), "{met:?}");
 }
 
 #[tokio::test]

@@ -159,7 +159,7 @@ fn reason(error: &io::Error, path: &str) -> String {
             format!("its certificate is for {names:?}")
         }
         Some(HandshakeError::Refused(reason)) => format!("it refuses the handshake of TLS: {reason}"),
-        Some(HandshakeError::Protocol(reason)) => format!("it does not speak TLS 1.3 ({reason})"),
+        Some(HandshakeError::Protocol(reason)) => format!("it does not speak TLS 1.2 or 1.3 ({reason})"),
     }
 }
 
@@ -169,6 +169,11 @@ mod tests {
 
     use periapt_host_api::Timestamp;
     use periapt_transport::{Authority, ServerCertificate, server_config};
+    use rustls::{
+        ServerConfig,
+        pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _},
+        version::TLS12,
+    };
     use tempfile::TempDir;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio_rustls::TlsAcceptor;
@@ -184,10 +189,20 @@ mod tests {
 
     /// Connects to a server at `loki-0`, and returns the reason for a failure.
     async fn refusal(authorities: &Authorities, authority: &Authority) -> Option<String> {
-        let names = ["loki-0".parse().unwrap()];
-        let (certificate, key) = authority.issue_server(&names, Timestamp::now()).unwrap();
+        let (certificate, key) = issued(authority);
         let shown = ServerCertificate::new(&certificate, &key).unwrap();
-        let acceptor = TlsAcceptor::from(server_config(&shown, authority.certificate()).unwrap());
+        let server = server_config(&shown, authority.certificate()).unwrap();
+        refusal_of(authorities, server).await
+    }
+
+    /// Returns the certificate and the key of a server at `loki-0`, as PEM texts.
+    fn issued(authority: &Authority) -> (String, String) {
+        authority.issue_server(&["loki-0".parse().unwrap()], Timestamp::now()).unwrap()
+    }
+
+    /// Connects to `loki-0`, and returns the reason for a failure.
+    async fn refusal_of(authorities: &Authorities, server: Arc<ServerConfig>) -> Option<String> {
+        let acceptor = TlsAcceptor::from(server);
         let (ours, theirs) = tokio::io::duplex(64 << 10);
         let server = tokio::spawn(async move {
             let mut stream = acceptor.accept(theirs).await?;
@@ -241,6 +256,25 @@ mod tests {
         fs::create_dir(at("/my")).unwrap();
         fs::write(at("/my/ca.pem"), one.certificate()).unwrap();
         assert_eq!(refusal(&named, &one).await, None);
+    }
+
+    #[tokio::test]
+    async fn a_server_may_speak_tls_1_2() {
+        let (root, authority) = (root(), Authority::generate().unwrap());
+        let (certificate, key) = issued(&authority);
+        let certificate = CertificateDer::from_pem_slice(certificate.as_bytes()).unwrap();
+        let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let earlier = ServerConfig::builder_with_provider(provider).with_protocol_versions(&[&TLS12]);
+        let earlier = earlier.unwrap().with_no_client_auth().with_single_cert(vec![certificate], key);
+        let earlier = Arc::new(earlier.unwrap());
+        let authorities = Authorities::new(root.path().to_owned(), None);
+        let path = root.path().join("etc/ssl/certs/ca-certificates.crt");
+        fs::write(&path, Authority::generate().unwrap().certificate()).unwrap();
+        let reason = refusal_of(&authorities, Arc::clone(&earlier)).await.unwrap();
+        assert!(reason.contains("its certificate is of an authority that is not in"), "{reason}");
+        fs::write(&path, [authority.certificate(), authority.certificate()].concat()).unwrap();
+        assert_eq!(refusal_of(&authorities, earlier).await, None);
     }
 
     #[tokio::test]

@@ -75,7 +75,7 @@ fn servers_whose_certificates_do_not_hold_get_no_line_and_warnings_say_why() {
         ("early", "its certificate is not valid yet"),
         ("named", "its certificate is for"),
         ("foreign", "its certificate is of an authority that is not in"),
-        ("plain", "it does not speak TLS 1.3"),
+        ("plain", "it does not speak TLS 1.2 or 1.3"),
     ] {
         let is_of_target = |warning: &Value| {
             let message = warning["message"].as_str().unwrap();
