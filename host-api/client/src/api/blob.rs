@@ -119,7 +119,7 @@ impl Client {
             file.settle().await.map_err(local)?;
             if file.length() > 0 {
                 match self.fetch_into(&wanted, file).await {
-                    Err(error) if is_of_the_beginning(&error) => {
+                    Err(error) if is_due_to_beginning(&error) => {
                         let digest = wanted.digest.short();
                         tracing::warn!(%error, %digest, "an interrupted download of a {} begins anew", wanted.what);
                         file.clear().await.map_err(local)?;
@@ -175,7 +175,7 @@ impl Client {
 }
 
 /// Returns true if a fetch of the rest may have failed because of the bytes before it.
-fn is_of_the_beginning(error: &ClientError) -> bool {
+fn is_due_to_beginning(error: &ClientError) -> bool {
     match error {
         ClientError::Damaged { .. } | ClientError::Protocol { .. } => true,
         // The rest begins behind the end.
