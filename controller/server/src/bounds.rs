@@ -9,6 +9,6 @@ mod uploads;
 pub(crate) use self::{
     connections::{ConnectionPermit, Connections},
     slots::{Slot, Slots},
-    streams::{StreamLimits, StreamOf, StreamPermit},
+    streams::{PatientStream, StreamLimits, StreamOf, StreamPermit},
     uploads::{Bounds, Upload, Uploads},
 };

@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use periapt_host_api::{
     AgentName, ErrorCode, ModelUuid, Refusal, RequestId, UserName,
     exec_session::ExecSessionOrder,
-    workload_log::{MAX_PART_BYTES, WorkloadLogOrder, WorkloadLogPart},
+    workload_log::{MAX_PART_BYTES, PartAnswer, WorkloadLogOrder, WorkloadLogPart},
 };
 use tokio::{
     sync::{mpsc, watch},
@@ -42,8 +42,12 @@ const PARTS: usize = 4;
 /// The pieces of a session's input that wait for the agent, each of at most 64 KiB.
 const PIECES: usize = 2;
 
-/// The time in which an operator takes a part. One that takes nothing for so long is not served further.
+/// The time in which an operator takes a part of a log. One that takes nothing for so long is not served further.
 const TAKEN_WITHIN: Duration = Duration::from_secs(20);
+
+/// The time for which a part of a session waits for room. Then the agent offers it again: the operator may take nothing for
+/// as long as the connection lives, and each request of the agent is short.
+const ROOM_WITHIN: Duration = Duration::from_secs(10);
 
 /// The time in which an agent that asks for input is answered, with nothing if there is none.
 const INPUT_WITHIN: Duration = Duration::from_secs(10);
@@ -83,6 +87,8 @@ struct SessionInput {
     pieces: tokio::sync::Mutex<mpsc::Receiver<Bytes>>,
     /// True once an agent has taken the order: no other one begins the command again.
     is_taken: AtomicBool,
+    /// True once the session's end was handed over: the agent has nothing more to say.
+    is_finished: AtomicBool,
     /// The time at which the agent was heard of last.
     heard: Mutex<Instant>,
 }
@@ -139,6 +145,7 @@ impl WorkloadOrders {
             user,
             pieces: tokio::sync::Mutex::new(pieces),
             is_taken: AtomicBool::new(false),
+            is_finished: AtomicBool::new(false),
             heard: Mutex::new(Instant::now()),
         };
         let ordered = Ordered::Session(Box::new(order), Arc::new(input));
@@ -190,41 +197,56 @@ impl WorkloadOrders {
         self.shared.changed.subscribe()
     }
 
-    /// Hands a part over, once the operator has room for it.
+    /// Hands a part over, once the operator has room for it. A part of a session for which there is no room in time is not
+    /// taken.
     ///
     /// # Errors
-    /// The agent has no such order, the operator takes nothing, or a session begins a second time.
-    pub(crate) async fn pass(&self, agent: &AgentName, id: RequestId, part: Part) -> Result<(), Refusal> {
-        let (parts, is_second) = {
+    /// The agent has no such order, the operator takes nothing of a log, or a session begins a second time.
+    pub(crate) async fn pass(
+        &self,
+        agent: &AgentName,
+        id: RequestId,
+        part: Part,
+    ) -> Result<PartAnswer, Refusal> {
+        let (parts, session) = {
             let orders = self.shared.orders.lock();
             let relay = orders.get(&id).filter(|relay| relay.agent == *agent).ok_or_else(|| gone(id))?;
-            let is_second = match &relay.ordered {
-                Ordered::Session(_, input) => {
-                    *input.heard.lock() = Instant::now();
-                    part.0 == WorkloadLogPart::Begun && input.is_taken.swap(true, Ordering::Relaxed)
-                }
-                Ordered::Log(_) => false,
+            let session = match &relay.ordered {
+                Ordered::Session(_, input) => Some(Arc::clone(input)),
+                Ordered::Log(_) => None,
             };
-            (relay.parts.clone(), is_second)
+            (relay.parts.clone(), session)
         };
-        let part = match is_second {
-            // The agent that has begun it is gone.
-            true => (WorkloadLogPart::Failed, Bytes::from_static(b"the agent was started again")),
-            false => part,
-        };
+        if let Some(session) = session {
+            return session.pass(id, &parts, part).await;
+        }
         match timeout(TAKEN_WITHIN, parts.send(part)).await {
-            Ok(Ok(())) if is_second => {
-                let text = format!("session {id} was begun before: its command is not run again");
-                Err(Refusal::new(ErrorCode::AlreadyExists, text))
-            }
-            Ok(Ok(())) => Ok(()),
+            Ok(Ok(())) => Ok(PartAnswer::Taken),
             Ok(Err(_)) => Err(gone(id)),
             Err(_) => {
                 let seconds = TAKEN_WITHIN.as_secs();
-                let text = format!("no output was read for {seconds} seconds, so the command is ended");
+                let text = format!("no output was read for {seconds} seconds, so no more is taken");
                 Err(Refusal::not_found(text))
             }
         }
+    }
+
+    /// Returns the time since the agent of a session was heard of; none once it has handed over the session's end, and for
+    /// an id of no open session.
+    pub(crate) fn silence(&self, id: RequestId) -> Option<Duration> {
+        let orders = self.shared.orders.lock();
+        match &orders.get(&id)?.ordered {
+            Ordered::Session(_, input) if !input.is_finished.load(Ordering::Relaxed) => {
+                Some(input.heard.lock().elapsed())
+            }
+            Ordered::Session(..) | Ordered::Log(_) => None,
+        }
+    }
+
+    /// Ends an order, which its agent finds gone. The parts that were handed over stay for the operator.
+    pub(crate) fn end(&self, id: RequestId) {
+        self.shared.orders.lock().remove(&id);
+        self.shared.changed.send_replace(());
     }
 
     /// Takes the next bytes of a session's input, at most 64 KiB. Waits a while for the first; none if there are none yet.
@@ -253,6 +275,43 @@ impl WorkloadOrders {
             Ok(None) => Err(gone(id)),
             Err(_) => Ok(Bytes::new()),
         }
+    }
+}
+
+impl SessionInput {
+    /// Hands a part of the session over, if there is room for it in time.
+    async fn pass(
+        &self,
+        id: RequestId,
+        parts: &mpsc::Sender<Part>,
+        part: Part,
+    ) -> Result<PartAnswer, Refusal> {
+        *self.heard.lock() = Instant::now();
+        if parts.is_closed() || self.is_finished.load(Ordering::Relaxed) {
+            return Err(gone(id));
+        }
+        // A sign of life needs no room.
+        if part.0 == WorkloadLogPart::Data && part.1.is_empty() {
+            return Ok(PartAnswer::Taken);
+        }
+        let room = match timeout(ROOM_WITHIN, parts.reserve()).await {
+            Ok(Ok(room)) => room,
+            Ok(Err(_)) => return Err(gone(id)),
+            Err(_) => return Ok(PartAnswer::NoRoom),
+        };
+        if part.0 == WorkloadLogPart::Begun && self.is_taken.swap(true, Ordering::Relaxed) {
+            // The agent that has begun it is gone.
+            room.send((WorkloadLogPart::Failed, Bytes::from_static(b"the agent was started again")));
+            self.is_finished.store(true, Ordering::Relaxed);
+            let text = format!("session {id} was begun before: its command is not run again");
+            return Err(Refusal::new(ErrorCode::AlreadyExists, text));
+        }
+        let is_last = matches!(part.0, WorkloadLogPart::End | WorkloadLogPart::Failed);
+        room.send(part);
+        if is_last {
+            self.is_finished.store(true, Ordering::Relaxed);
+        }
+        Ok(PartAnswer::Taken)
     }
 }
 
@@ -306,23 +365,12 @@ fn check_sessions(
 
 impl Drop for OpenOrder {
     fn drop(&mut self) {
-        self.orders.shared.orders.lock().remove(&self.id);
-        self.orders.shared.changed.send_replace(());
+        self.orders.end(self.id);
     }
 }
 
 impl OpenOrder {
-    /// Returns the time since the agent of a session was heard of; none passes for a log.
-    pub(crate) fn silence(&self) -> Duration {
-        let orders = self.orders.shared.orders.lock();
-        match orders.get(&self.id).map(|relay| &relay.ordered) {
-            Some(Ordered::Session(_, input)) => input.heard.lock().elapsed(),
-            Some(Ordered::Log(_)) | None => Duration::ZERO,
-        }
-    }
-
     /// Returns the order's id.
-    #[cfg(test)]
     pub(crate) fn id(&self) -> RequestId {
         self.id
     }

@@ -62,6 +62,17 @@ pub enum WorkloadLogPart {
     Failed,
 }
 
+/// The controller's answer to a part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PartAnswer {
+    /// The part is on its way to the operator.
+    Taken,
+    /// The operator of a session has taken nothing for ten seconds. Nothing of the part was taken: the agent hands it over
+    /// again, and asks the command for no more until then.
+    NoRoom,
+}
+
 /// A line of output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

@@ -8,7 +8,7 @@ use axum::{
     response::Response,
 };
 use bytes::{Bytes, BytesMut};
-use futures_util::{StreamExt as _, stream};
+use futures_util::{FutureExt as _, StreamExt as _, stream};
 use http::{HeaderMap, HeaderValue, StatusCode, Version, header};
 use http_body_util::BodyExt as _;
 use periapt_host_api::{
@@ -28,6 +28,7 @@ use crate::{
     bounds::StreamOf,
     clock::Clock,
     exec_sessions::{ExecSession, SessionParts},
+    replication::Freshness,
     state::{ControllerState, Durable, Streams},
     workload_orders::WorkloadOrders,
     writer::{Commands, QueueKey},
@@ -107,6 +108,7 @@ pub(crate) struct SessionServices {
     streams: Streams,
     orders: WorkloadOrders,
     commands: Commands,
+    freshness: Freshness,
     clock: Arc<dyn Clock>,
 }
 
@@ -116,6 +118,7 @@ impl FromRef<ControllerState> for SessionServices {
             streams: state.streams.clone(),
             orders: state.workload_orders.clone(),
             commands: state.submission.commands.clone(),
+            freshness: state.freshness.clone(),
             clock: Arc::clone(&state.clock),
         }
     }
@@ -124,7 +127,7 @@ impl FromRef<ControllerState> for SessionServices {
 /// Begins a dialogue with a command in a container, and answers with its output.
 pub(crate) async fn begin(
     State(durable): State<Durable>,
-    State(SessionServices { streams, orders, commands, clock }): State<SessionServices>,
+    State(SessionServices { streams, orders, commands, freshness, clock }): State<SessionServices>,
     who: RequestCaller,
     Path((model, application, number)): Path<(String, String, String)>,
     version: Version,
@@ -162,10 +165,10 @@ pub(crate) async fn begin(
     };
     audit.begun().await?;
     let order = ExecSessionOrder { model: uuid, unit: unit.clone(), request };
-    let parts =
-        SessionParts { orders: &orders, presence: streams.presence.clone(), stop: streams.stop.clone() };
+    let (presence, stop) = (streams.presence.clone(), streams.stop.clone());
+    let parts = SessionParts { orders: &orders, presence, stop, lost: freshness.lost().boxed() };
     let opened = ExecSession::open(parts, (agent, user), order, (first, content));
-    let (mut session, ended) = match opened {
+    let (session, ended) = match opened {
         Ok(opened) => opened,
         Err(refusal) => {
             audit.ended(&refusal.message).await;
@@ -178,13 +181,16 @@ pub(crate) async fn begin(
         let dropped = "the client has left or lost its access, or the controller fell behind its log";
         audit.ended(end.as_deref().unwrap_or(dropped)).await;
     });
-    let first = session.begun().await.map_err(about)?;
+    let (first, session) = session.begun().await.map_err(about)?;
+    let patient = session.stream();
     let rest =
         stream::unfold(
             session,
             |mut session| async move { session.next().await.map(|lines| (lines, session)) },
         );
-    Ok(streams::encoded(permit, stream::iter([first]).chain(rest)))
+    let mut response = streams::encoded(permit, stream::iter([first]).chain(rest));
+    response.extensions_mut().insert(patient);
+    Ok(response)
 }
 
 /// Answers an agent with the next bytes of a session's input, as soon as there are some.

@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     api::{caller::RequestCaller, streams::is_stream},
+    bounds::PatientStream,
     clock::Clock,
     published::{Published, Subscription},
 };
@@ -124,7 +125,9 @@ impl Guards {
             Caller::User(user) if is_stream(&response) => user.clone(),
             _ => return response,
         };
-        let guarded = Guarded { who, user, right, model, end: CancellationToken::new() };
+        let patient = response.extensions().get::<PatientStream>();
+        let end = patient.map_or_else(CancellationToken::new, |patient| patient.revoked.clone());
+        let guarded = Guarded { who, user, right, model, end };
         let entry = self.enter(guarded.clone());
         // The right may have been lost between the admission and the entry.
         if !holds(&|root, now| guarded.holds(root, now)) {

@@ -29,7 +29,7 @@ use tower::ServiceExt as _;
 
 use crate::{
     api::connection::{ConnectionIdentity, Peer},
-    bounds::Connections,
+    bounds::{Connections, PatientStream},
     enrolled::Enrolled,
 };
 pub(crate) use accept::Listener;
@@ -201,7 +201,12 @@ async fn connection(
         request.extensions_mut().insert(noting.clone());
         // Boxed, so that its memory is free while a stream's body is sent, which lasts as long as its caller watches.
         let (open, answer) = (opened.open(), Box::pin(router.clone().oneshot(request.map(Body::new))));
-        async move { answer.await.map(|response| dated(response.map(|body| open.answer(body)))) }
+        async move {
+            answer.await.map(|response| {
+                let patient = response.extensions().get::<PatientStream>().cloned();
+                dated(response.map(|body| open.answer(body, patient)))
+            })
+        }
     });
     let mut unwanted = pin!(known.unwanted(stall / LOOKS));
     let mut serving = pin!(protocols.of(&peer).serve_connection(TokioIo::new(Metered::new(stream)), service));

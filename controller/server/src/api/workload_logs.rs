@@ -2,15 +2,16 @@
 //! the same parts.
 
 use axum::{
+    Json,
     body::Body,
     extract::{Path, RawQuery, State},
     response::Response,
 };
 use futures_util::{StreamExt as _, stream};
-use http::{HeaderMap, StatusCode, Version};
+use http::{HeaderMap, Version};
 use periapt_host_api::{
     AgentName, ContainerName, ErrorCode, Refusal, RequestId, UnitName,
-    workload_log::{WorkloadLogOrder, WorkloadLogPart, WorkloadLogQuery},
+    workload_log::{PartAnswer, WorkloadLogOrder, WorkloadLogPart, WorkloadLogQuery},
 };
 use periapt_model::{ModelState, Right, Root, Subject, check_container};
 
@@ -98,7 +99,7 @@ pub(crate) async fn part(
     RawQuery(query): RawQuery,
     headers: HeaderMap,
     content: Body,
-) -> HandlerResult<StatusCode> {
+) -> HandlerResult<Json<PartAnswer>> {
     let (agent, id): (AgentName, RequestId) = (parsed(&agent)?, parsed(&id)?);
     who.agent(&agent)?;
     let mut query = Query::parse(query.as_deref())?;
@@ -107,6 +108,5 @@ pub(crate) async fn part(
     let part = part.and_then(|part| part.parse::<WorkloadLogPart>().ok());
     let part = part.ok_or_else(|| Refusal::bad_request("query part: begun, data, end or failed expected"))?;
     let bytes = body::small_bytes(&headers, content).await?;
-    orders.pass(&agent, id, (part, bytes)).await?;
-    Ok(StatusCode::NO_CONTENT)
+    Ok(Json(orders.pass(&agent, id, (part, bytes)).await?))
 }

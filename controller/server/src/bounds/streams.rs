@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, fmt, sync::Arc};
 use http::Version;
 use parking_lot::{Mutex, MutexGuard};
 use periapt_host_api::{AgentName, ErrorCode, ModelUuid, Refusal};
+use tokio_util::sync::CancellationToken;
 
 use crate::metrics::metrics;
 
@@ -41,6 +42,16 @@ pub(crate) struct StreamPermit {
     taken: Vec<Bound>,
     /// The stream's kind, for the metrics.
     kind: &'static str,
+}
+
+/// The life of a stream whose reader may pause for as long as the stream lasts: a dialogue. A response has it among its
+/// extensions. HTTP/2's pings tell that the reader's connection lives. Cloning is cheap.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct PatientStream {
+    /// Cancelled when the caller loses the right to the stream, also while its reader takes nothing.
+    pub(crate) revoked: CancellationToken,
+    /// Cancelled once nothing more is made for the stream. From then on a reader that takes nothing is not waited for.
+    pub(crate) over: CancellationToken,
 }
 
 /// A bound on open streams.

@@ -1,5 +1,7 @@
 //! Dialogues with commands in containers (decision 111), over real connections, with an agent that the test plays.
 
+use std::time::Duration;
+
 use futures_util::StreamExt as _;
 use periapt_client::{ExecSession, NdJson};
 use periapt_host_api::{
@@ -10,8 +12,9 @@ use periapt_host_api::{
     exec_session::{
         ExecBytes, ExecSessionInput, ExecSessionOrder, ExecSessionOutput, ExecSessionRequest, MAX_CHUNK_BYTES,
     },
-    workload_log::WorkloadLogPart,
+    workload_log::{PartAnswer, WorkloadLogPart},
 };
+use tokio::sync::oneshot;
 
 use crate::{
     fixture::{Agent, Fixture, Model, charm_with_container, code_of, next, next_where, unit},
@@ -28,7 +31,10 @@ struct Site {
 
 impl Site {
     async fn new() -> Self {
-        let fixture = Fixture::start().await;
+        Self::on(Fixture::start().await).await
+    }
+
+    async fn on(fixture: Fixture) -> Self {
         let agent = fixture.as_agent("one");
         let mut assignments = agent.connect().await;
         let model = fixture.add_model("m").await;
@@ -95,6 +101,46 @@ async fn a_dialogue_goes_both_ways_at_once_over_one_request() {
     let told = ExecSessionOrder { model: model.uuid, unit: unit("served/0"), request: request() };
     assert_eq!(order, told);
     assert!(heard.starts_with(&lines) && heard.last() == Some(&ExecSessionInput::End));
+    fixture.stop().await;
+}
+
+#[tokio::test]
+async fn a_reader_may_pause_for_longer_than_other_streams_wait_and_gets_every_byte() {
+    const LINES: u8 = 64;
+    /// The time after which streams are ended whose readers take nothing.
+    const STALL: Duration = Duration::from_secs(2);
+    let Site { fixture, model, agent, mut assignments } =
+        Site::on(Fixture::start_impatient(STALL).await).await;
+    let line = |number: u8| ExecSessionOutput::Stdout(ExecBytes::new(vec![number; MAX_CHUNK_BYTES]).unwrap());
+    let (held, is_held) = oneshot::channel();
+    let played = tokio::spawn(async move {
+        let (id, _) = taken(&agent, &mut assignments).await;
+        let (mut held, mut lines) = (Some(held), (0..LINES).peekable());
+        while let Some(number) = lines.peek().copied() {
+            let text = serde_json::to_string(&line(number)).unwrap() + "\n";
+            let part = (WorkloadLogPart::Data, text.into());
+            match agent.client.workload_log_part(&agent.name, id, part).await.unwrap() {
+                PartAnswer::Taken => drop(lines.next()),
+                PartAnswer::NoRoom => drop(held.take().map(|held| held.send(number))),
+            }
+        }
+        hand_over(&agent, id, WorkloadLogPart::End, "0").await;
+        next_where(&mut assignments, |assigned| assigned.sessions.is_empty()).await;
+    });
+    let session = fixture.client.exec_session(&model.selector(), &unit("served/0"), request()).await.unwrap();
+    let ExecSession { input, mut output } = session;
+    assert_eq!(next(&mut output).await, ExecSessionOutput::Running);
+    // The agent is told after ten seconds that there is no room, which is several times the time for other streams.
+    let waiting = is_held.await.unwrap();
+    assert!(waiting < LINES / 2, "{waiting} parts were taken, and nobody reads");
+    // Other requests over the same connection do not wait.
+    fixture.add_model("other").await;
+    for number in 0..LINES {
+        assert_eq!(next(&mut output).await, line(number));
+    }
+    assert_eq!(next(&mut output).await, ExecSessionOutput::Exit(0));
+    drop((input, output));
+    played.await.unwrap();
     fixture.stop().await;
 }
 

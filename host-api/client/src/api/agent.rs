@@ -15,7 +15,7 @@ use periapt_host_api::{
     command::{CommandResults, Commands},
     secret::{SecretData, SecretKey},
     view::{Frame, FrameLine, FrameLines},
-    workload_log::WorkloadLogPart,
+    workload_log::{PartAnswer, WorkloadLogPart},
 };
 
 use crate::{
@@ -128,11 +128,11 @@ impl Client {
         agent: &AgentName,
         id: RequestId,
         (part, bytes): (WorkloadLogPart, Bytes),
-    ) -> Result<()> {
+    ) -> Result<PartAnswer> {
         let call = self.call(Method::POST, format!("/v1/agents/{agent}/workload-logs/{id}"));
         let octets = HeaderValue::from_static("application/octet-stream");
         let call = call.query("part", part.as_str()).header(header::CONTENT_TYPE, octets);
-        call.content(Content::Whole(bytes)).response().await.map(drop)
+        call.content(Content::Whole(bytes)).value().await
     }
 
     /// Returns the content of a secret that a unit may read.

@@ -13,7 +13,7 @@ use periapt_host_api::{
     resource::{ContentLayers, ResourceKey},
     secret::{SecretData, SecretKey},
     view::FrameLine,
-    workload_log::WorkloadLogPart,
+    workload_log::{PartAnswer, WorkloadLogPart},
 };
 
 mod http;
@@ -66,12 +66,12 @@ pub(crate) trait Controller: Clone + Send + Sync + 'static {
         model: ModelUuid,
     ) -> impl Future<Output = Result<BTreeMap<AgentName, AgentPlace>, ControllerError>> + Send;
 
-    /// Hands a part of a workload's output, or of a session's, over to the operator who ordered it.
+    /// Offers a part of a workload's output, or of a session's, to the operator who ordered it.
     fn workload_log_part(
         &self,
         id: RequestId,
         part: (WorkloadLogPart, Bytes),
-    ) -> impl Future<Output = Result<(), ControllerError>> + Send;
+    ) -> impl Future<Output = Result<PartAnswer, ControllerError>> + Send;
 
     /// Takes the next bytes of a session's input, at most 64 KiB; none if there are none yet. What is lost on the way is
     /// lost: after an error the session ends.
@@ -132,4 +132,15 @@ pub(crate) trait Controller: Clone + Send + Sync + 'static {
         digest: Digest,
         file: &Path,
     ) -> impl Future<Output = Result<(), ControllerError>> + Send;
+}
+
+/// Hands a part over to the operator who ordered it. Waits for room for as long as the controller knows the order: each
+/// offer waits there for a while, so that the agent's other calls need no pause between two of them.
+pub(crate) async fn hand_over<C: Controller>(
+    controller: &C,
+    id: RequestId,
+    (part, content): (WorkloadLogPart, Bytes),
+) -> Result<(), ControllerError> {
+    while controller.workload_log_part(id, (part, content.clone())).await? == PartAnswer::NoRoom {}
+    Ok(())
 }

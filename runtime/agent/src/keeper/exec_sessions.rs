@@ -27,7 +27,7 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{
-    controller::{Controller, ControllerError},
+    controller::{Controller, ControllerError, hand_over},
     pods::PodStreams,
 };
 use crate::pebble_api::{Answer, Api, Change, ContainerError, PebbleWay, Socket, Started};
@@ -232,9 +232,10 @@ impl<C: Controller> Session<C> {
         Ok(())
     }
 
+    /// Hands a part over, once there is room for it. An operator who takes nothing holds this call up, and with it the
+    /// command, whose pipe is full; nothing else waits.
     async fn hand_over(&self, part: WorkloadLogPart, content: Bytes) -> Result<(), String> {
-        let handed = self.controller.workload_log_part(self.id, (part, content)).await;
-        handed.map_err(in_words)
+        hand_over(&self.controller, self.id, (part, content)).await.map_err(in_words)
     }
 
     /// Passes the operator's lines on to the command for as long as the session lasts. Returns the reason of its end.

@@ -15,7 +15,10 @@ use tokio::{
 };
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{controller::Controller, pods::PodStreams};
+use super::{
+    controller::{Controller, hand_over},
+    pods::PodStreams,
+};
 
 /// The pause between parts: what a workload writes meanwhile becomes one part.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -40,7 +43,7 @@ impl LogOrders {
                 AbortOnDropHandle::new(tokio::spawn(async move {
                     let last = serve(&controller, id, &order, streams).await;
                     // An operator who has left needs no end.
-                    let _ = controller.workload_log_part(id, last).await;
+                    let _ = hand_over(&controller, id, last).await;
                 }))
             });
         }
@@ -74,7 +77,7 @@ async fn serve<C: Controller>(
             Ok(read @ 1..) => Bytes::copy_from_slice(bytes.get(..read).unwrap_or_default()),
             Ok(0) | Err(_) => return (WorkloadLogPart::End, Bytes::new()),
         };
-        if let Err(error) = controller.workload_log_part(id, (WorkloadLogPart::Data, part)).await {
+        if let Err(error) = hand_over(controller, id, (WorkloadLogPart::Data, part)).await {
             tracing::debug!(unit = %order.unit, %error, "the output of a workload is not handed over");
             return (WorkloadLogPart::End, Bytes::new());
         }

@@ -13,6 +13,7 @@ use periapt_host_api::{
     command::{CommandResults, Commands},
     secret::SecretData,
     view::FrameLine,
+    workload_log::PartAnswer,
 };
 use periapt_model::Right;
 
@@ -66,8 +67,8 @@ pub(super) fn routes() -> Vec<Route> {
             Operation::new(
                 Right::ActAsAgent, Method::POST,
                 "workloadLogPart",
-                "Hands a part of a workload's output, or of a session's, over to the operator who ordered it, once there is room for it.",
-                Content::Empty,
+                "Hands a part of a workload's output, or of a session's, over to the operator who ordered it, once there is room for it. A part of a session is not taken without room in ten seconds.",
+                json::<PartAnswer>(),
             )
             .query(LOG_PART_QUERY)
             .request(Content::Bytes),

@@ -18,6 +18,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::stream_tasks;
+use crate::bounds::PatientStream;
 
 /// The most bytes that an answer gives at once. HTTP/2 keeps what it was given until the caller's window has room, with
 /// nobody to notice that it waits: this much of each stream, at most.
@@ -40,8 +41,16 @@ struct State {
 struct Request {
     /// Since when a part of the answer waits to be read; none while the answer is made.
     given: Option<Instant>,
+    /// The life of the answer, if its reader may pause for as long.
+    patient: Option<PatientStream>,
     /// Ends the request's stream; none over HTTP/1.1.
     cut: Option<CancellationToken>,
+}
+
+impl Request {
+    fn may_pause(&self) -> bool {
+        self.patient.as_ref().is_some_and(|patient| !patient.over.is_cancelled())
+    }
 }
 
 /// The state of a connection.
@@ -79,10 +88,14 @@ impl Answers {
 
     /// Ends the streams whose answers were not read within this time, and returns the state of the connection.
     pub(super) fn look(&self, within: Duration) -> ConnectionState {
-        let (state, now) = (self.lock(), Instant::now());
+        let (mut state, now) = (self.lock(), Instant::now());
         let long_ago = |then: Instant| now.saturating_duration_since(then) >= within;
         if state.open.is_empty() {
             return if long_ago(state.idle_since) { ConnectionState::Idle } else { ConnectionState::Alive };
+        }
+        for request in state.open.values_mut().filter(|request| request.may_pause()) {
+            // The time counts from the end of what may be waited for.
+            request.given = request.given.map(|_| now);
         }
         let stalled = state.open.values().filter(|request| request.given.is_some_and(long_ago));
         let mut of_connection = ConnectionState::Alive;
@@ -102,10 +115,12 @@ impl Answers {
 }
 
 impl Open {
-    /// Returns the request's answer as a body that notes when it is read. The caller polls it in the stream's task.
-    pub(super) fn answer(self, body: Body) -> Body {
+    /// Returns the request's answer as a body that notes when it is read. The caller polls it in the stream's task. The
+    /// reader of a `patient` answer may pause until that is over.
+    pub(super) fn answer(self, body: Body, patient: Option<PatientStream>) -> Body {
         if let Some(request) = self.answers.lock().open.get_mut(&self.number) {
             request.cut = stream_tasks::current();
+            request.patient = patient;
         }
         Body::new(Answer { body, rest: Bytes::new(), open: self })
     }
@@ -204,7 +219,7 @@ mod tests {
         let parts = futures_util::stream::unfold(receiver, |mut receiver| async move {
             receiver.recv().await.map(|part| (part, receiver))
         });
-        let mut body = open.answer(Body::from_stream(parts));
+        let mut body = open.answer(Body::from_stream(parts), None);
         sender.send(Ok(Bytes::from_static(b"1"))).await.unwrap();
         assert!(body.frame().await.unwrap().is_ok());
         assert_eq!(answers.look(WITHIN), ConnectionState::Alive);
@@ -225,6 +240,27 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn a_reader_of_a_dialogue_may_pause_until_the_dialogue_is_over() {
+        let (answers, patient) = (Answers::new(), PatientStream::default());
+        let parts = futures_util::stream::repeat_with(|| Ok::<_, std::io::Error>(Bytes::from_static(b"1")));
+        let mut body = answers.open().answer(Body::from_stream(parts), Some(patient.clone()));
+        assert!(body.frame().await.unwrap().is_ok());
+        for _ in 0..100 {
+            tokio::time::advance(WITHIN).await;
+            assert_eq!(answers.look(WITHIN), ConnectionState::Alive);
+        }
+        patient.over.cancel();
+        tokio::time::advance(WITHIN / 2).await;
+        assert_eq!(
+            answers.look(WITHIN),
+            ConnectionState::Alive,
+            "its reader has the usual time for the rest"
+        );
+        tokio::time::advance(WITHIN / 2).await;
+        assert_eq!(answers.look(WITHIN), ConnectionState::Stalled);
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn an_answer_is_given_in_pieces_and_only_its_own_stream_ends_when_one_is_not_taken() {
         use hyper::rt::Executor as _;
 
@@ -234,7 +270,7 @@ mod tests {
         let (sender, receiver) = tokio::sync::oneshot::channel::<()>();
         let content = text.clone();
         stream_tasks::StreamTasks.execute(async move {
-            let mut body = stalled.answer(Body::from(content));
+            let mut body = stalled.answer(Body::from(content), None);
             assert_eq!(body.size_hint().exact(), Some(3 * PIECE as u64 + 1));
             let piece = body.frame().await.unwrap().unwrap().into_data().unwrap();
             assert_eq!((piece.len(), body.is_end_stream()), (PIECE, false));
@@ -242,7 +278,7 @@ mod tests {
             let _ended_with_the_task = sender;
             std::future::pending::<()>().await;
         });
-        assert_eq!(whole.answer(Body::from(text.clone())).collect().await.unwrap().to_bytes(), text);
+        assert_eq!(whole.answer(Body::from(text.clone()), None).collect().await.unwrap().to_bytes(), text);
         tokio::task::yield_now().await;
         tokio::time::advance(WITHIN).await;
         assert_eq!(answers.look(WITHIN), ConnectionState::Alive);

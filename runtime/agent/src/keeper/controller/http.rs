@@ -14,7 +14,7 @@ use periapt_host_api::{
     resource::{ContentLayers, ResourceKey},
     secret::{SecretData, SecretKey},
     view::FrameLine,
-    workload_log::WorkloadLogPart,
+    workload_log::{PartAnswer, WorkloadLogPart},
 };
 use tokio::sync::{Notify, watch};
 
@@ -156,7 +156,7 @@ impl Controller for HttpController {
         &self,
         id: RequestId,
         part: (WorkloadLogPart, Bytes),
-    ) -> Result<(), ControllerError> {
+    ) -> Result<PartAnswer, ControllerError> {
         Ok(self.client().workload_log_part(&self.agent, id, part).await?)
     }
 

@@ -139,6 +139,31 @@ async fn what_an_operator_says_reaches_the_command_and_its_outputs_and_code_come
 }
 
 #[tokio::test]
+async fn a_part_for_which_an_operator_has_no_room_is_handed_over_again_and_comes_once() {
+    let (asked, controller) = (Asked::default(), FakeController::without_models());
+    let streams = pod(&asked);
+    *controller.operator.pauses.lock() = 5;
+    let mut sessions = ExecSessions::default();
+    sessions.follow(&controller, [(id(), order(None))].into(), |_| Some(streams.clone()));
+    controller.operator.parts.subscribe().wait_for(|parts| parts.len() >= 2).await.unwrap();
+    *controller.operator.pauses.lock() = 7;
+    controller.operator.say(&said(&ExecSessionInput::Stdin(ExecBytes::new(b"one".to_vec()).unwrap())));
+    controller.operator.say(&said(&ExecSessionInput::End));
+    let (kind, text, lines) = handed(&controller).await;
+    assert_eq!((kind, &*text), (WorkloadLogPart::End, "5"));
+    assert_eq!(*controller.operator.pauses.lock(), 0, "each pause was met");
+    let count = |wanted: &ExecSessionOutput| lines.iter().filter(|line| *line == wanted).count();
+    let bytes = |text: &[u8]| ExecBytes::new(text.to_vec()).unwrap();
+    for line in [
+        ExecSessionOutput::Running,
+        ExecSessionOutput::Stdout(bytes(b"one")),
+        ExecSessionOutput::Stderr(bytes(b"err")),
+    ] {
+        assert_eq!(count(&line), 1, "{line:?} of {lines:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_session_that_is_gone_hangs_its_command_up_and_kills_it() {
     let (asked, controller) = (Asked::default(), FakeController::without_models());
     let streams = pod(&asked);

@@ -28,7 +28,7 @@ use periapt_host_api::{
     secret::{SecretData, SecretKey},
     status::{AgentStatus, Life, StatusInfo, WorkloadStatus},
     view::{ApplicationView, FrameLine, Leader, UnitView, ViewEntity},
-    workload_log::WorkloadLogPart,
+    workload_log::{PartAnswer, WorkloadLogPart},
 };
 use periapt_sandbox::{Options as SandboxOptions, Sandbox};
 use periapt_uniter::Timeline;
@@ -123,6 +123,8 @@ pub(crate) struct FakeController {
 pub(crate) struct PlayedOperator {
     /// The parts that were handed over.
     pub(crate) parts: Arc<watch::Sender<Vec<(WorkloadLogPart, Bytes)>>>,
+    /// The number of the next parts for which there is no room.
+    pub(crate) pauses: Arc<Mutex<usize>>,
     /// The input that no agent has taken yet.
     input: Arc<watch::Sender<Vec<u8>>>,
 }
@@ -249,9 +251,15 @@ impl Controller for FakeController {
         &self,
         _id: RequestId,
         part: (WorkloadLogPart, Bytes),
-    ) -> Result<(), ControllerError> {
+    ) -> Result<PartAnswer, ControllerError> {
+        let mut pauses = self.operator.pauses.lock();
+        if *pauses > 0 {
+            *pauses -= 1;
+            return Ok(PartAnswer::NoRoom);
+        }
+        drop(pauses);
         self.operator.parts.send_modify(|parts| parts.push(part));
-        Ok(())
+        Ok(PartAnswer::Taken)
     }
 
     async fn exec_session_input(&self, _id: RequestId) -> Result<Bytes, ControllerError> {
