@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use crate::workloads::{children, processes, until};
 
 mod calls;
+mod dialogues;
 mod forwarding;
 mod hostile;
 mod lacking;

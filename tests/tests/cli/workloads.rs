@@ -15,8 +15,9 @@ mod languages;
 mod notices;
 mod operators;
 mod output;
+mod paused;
 mod rollback;
-mod sessions;
+pub(crate) mod sessions;
 
 /// The options of an agent that runs workloads as processes of its own user.
 const PLAIN: [&str; 3] = ["--workloads", "plain", "--i-know-that-nothing-is-isolated"];

@@ -252,7 +252,8 @@ fn url_of(host: &Installation) -> anyhow::Result<String> {
     Ok(url.context("a URL")?.to_owned())
 }
 
-fn on_socket(host: &Installation) -> anyhow::Result<Client> {
+/// Returns a client of a host's controller alone.
+pub(crate) fn on_socket(host: &Installation) -> anyhow::Result<Client> {
     let url = format!("unix://{}", host.socket("local").display());
     Ok(Client::new(Options::new(url, Identity::Local))?)
 }

@@ -4,6 +4,7 @@
 mod bounded;
 mod callers;
 mod contested;
+mod dialogue;
 mod documented;
 mod encrypted;
 mod faults;

@@ -120,8 +120,14 @@ async fn a_reader_may_pause_for_longer_than_other_streams_wait_and_gets_every_by
             let text = serde_json::to_string(&line(number)).unwrap() + "\n";
             let part = (WorkloadLogPart::Data, text.into());
             match agent.client.workload_log_part(&agent.name, id, part).await.unwrap() {
-                PartAnswer::Taken => drop(lines.next()),
-                PartAnswer::NoRoom => drop(held.take().map(|held| held.send(number))),
+                PartAnswer::Taken => {
+                    lines.next();
+                }
+                PartAnswer::NoRoom => {
+                    if let Some(held) = held.take() {
+                        held.send(number).unwrap();
+                    }
+                }
             }
         }
         hand_over(&agent, id, WorkloadLogPart::End, "0").await;

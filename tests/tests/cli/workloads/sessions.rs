@@ -74,15 +74,15 @@ print(json.dumps(shown))
 "#;
 
 /// The words of a dialogue with the container of the one unit.
-const EXEC: [&str; 5] = ["exec", "-u", "probe/0", "--container", "web"];
+pub(crate) const EXEC: [&str; 5] = ["exec", "-u", "probe/0", "--container", "web"];
 
 /// Returns a text in quotes for a shell.
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 /// Lets an operator play these steps at a terminal where a shell runs a script. Returns what the terminal has shown.
-fn at_terminal(periapt: &Installation, steps: &Value, script: &str) -> anyhow::Result<String> {
+pub(crate) fn at_terminal(periapt: &Installation, steps: &Value, script: &str) -> anyhow::Result<String> {
     let mut operator = periapt.program("python3");
     operator.args(["-c", OPERATOR, &steps.to_string(), script]);
     let done = Installation::finished(operator)?;
@@ -91,7 +91,7 @@ fn at_terminal(periapt: &Installation, steps: &Value, script: &str) -> anyhow::R
 }
 
 /// Begins a dialogue whose input and output are pipes.
-fn begun(periapt: &Installation, words: &[&str]) -> anyhow::Result<Child> {
+pub(crate) fn begun(periapt: &Installation, words: &[&str]) -> anyhow::Result<Child> {
     let mut command = periapt.command(EXEC);
     command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.spawn().context("starting periapt")

@@ -1,0 +1,87 @@
+//! Dialogues whose reader takes nothing: the command is held up, and nothing else is, for as long as the client lives.
+
+use std::{
+    io::Read as _,
+    process::{Child, Stdio},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, ensure};
+use periapt_tests::{Installation, POLL_INTERVAL, signal};
+
+use super::{
+    Scene, processes,
+    sessions::{EXEC, begun},
+    until,
+};
+
+/// The time for which a reader takes nothing. A client that does not answer in 20 seconds is given up.
+const PAUSE: Duration = Duration::from_secs(25);
+
+/// A dialogue with a command that counts, to a number that no other test has.
+struct Counting {
+    last: u32,
+    client: Child,
+}
+
+impl Counting {
+    /// Begins to count, and returns once the command runs. Nothing is read.
+    fn begin(periapt: &Installation, last: u32) -> anyhow::Result<Self> {
+        // The command alone has the number in its command line.
+        let script = format!("seq 1 $(({}+1)); exit 6", last - 1);
+        let client = begun(periapt, &["-i", "--", "sh", "-c", &script])?;
+        let counting = Self { last, client };
+        until("the command runs", || counting.runs())?;
+        Ok(counting)
+    }
+
+    fn runs(&self) -> anyhow::Result<bool> {
+        Ok(!processes(&[&format!("seq 1 {}", self.last)])?.is_empty())
+    }
+}
+
+#[test]
+fn a_reader_of_a_dialogue_may_pause_and_gets_every_byte_and_the_exit_code_later() -> anyhow::Result<()> {
+    let scene = Scene::new()?;
+    let periapt = &scene.periapt;
+    scene.boot_id()?;
+    let last = 1_000_037;
+    let mut counting = Counting::begin(periapt, last)?;
+    let began = Instant::now();
+
+    // Neither another dialogue with the same agent nor a hook waits.
+    let mut other = periapt.command(EXEC);
+    other.args(["-i", "--", "echo", "other"]).stdin(Stdio::null());
+    let other = Installation::finished(other)?;
+    assert_eq!((other.code, &*other.stdout), (Some(0), "other\n"), "{other:?}");
+    scene.boot_id()?;
+
+    while began.elapsed() < PAUSE {
+        ensure!(counting.runs()?, "the command has ended: {:?}", counting.client.try_wait()?);
+        std::thread::sleep(POLL_INTERVAL);
+    }
+    let mut told = String::new();
+    counting.client.stdout.take().context("an output")?.read_to_string(&mut told)?;
+    let expected: String = (1..=last).map(|number| format!("{number}\n")).collect();
+    ensure!(told == expected, "{} of {} bytes have come", told.len(), expected.len());
+    assert_eq!(counting.client.wait()?.code(), Some(6));
+    Ok(())
+}
+
+#[test]
+fn a_dialogue_whose_reader_pauses_ends_with_a_client_that_dies_or_is_silent() -> anyhow::Result<()> {
+    let scene = Scene::new()?;
+    let periapt = &scene.periapt;
+    scene.boot_id()?;
+    let mut counting = Counting::begin(periapt, 1_000_039)?;
+    counting.client.kill()?;
+    counting.client.wait()?;
+    until("the command has ended with its client", || Ok(!counting.runs()?))?;
+
+    let mut counting = Counting::begin(periapt, 1_000_041)?;
+    signal(counting.client.id(), "STOP")?;
+    until("the command has ended with its silent client", || Ok(!counting.runs()?))?;
+    counting.client.kill()?;
+    counting.client.wait()?;
+    Ok(())
+}
