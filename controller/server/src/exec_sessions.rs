@@ -162,7 +162,7 @@ impl ExecSession {
 }
 
 impl RunningSession {
-    /// Returns the life of the answer.
+    /// Returns the life of the answer. It lasts beyond the last line, for which its reader may have no room yet.
     pub(crate) fn stream(&self) -> PatientStream {
         self.stream.clone()
     }
@@ -208,7 +208,6 @@ impl RunningSession {
     fn over(&mut self, end: &str, last: &ExecSessionOutput) -> Bytes {
         self.end.note(end);
         self.is_over = true;
-        self.stream.over.cancel();
         line(last)
     }
 }
