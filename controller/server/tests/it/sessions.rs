@@ -175,6 +175,18 @@ async fn a_dialogue_ends_with_its_operator_and_is_for_users_who_may_write() {
     assert!(!matches!(session.output.next().await, Some(Ok(_))), "it goes on without access");
     next_where(&mut assignments, |assigned| assigned.sessions.is_empty()).await;
 
+    // An operator who reads nothing loses it as well. The lines are more than the client takes in unread.
+    model.command(Command::GrantModel { user: "reader".parse().unwrap(), access }).await.unwrap();
+    let (unread, (id, _)) = tokio::join!(begin(&reader, "served/0", "web"), taken(&agent, &mut assignments));
+    let chunk = ExecBytes::new(vec![7; MAX_CHUNK_BYTES]).unwrap();
+    let line = serde_json::to_string(&ExecSessionOutput::Stdout(chunk)).unwrap() + "\n";
+    for _ in 0..9 {
+        hand_over(&agent, id, WorkloadLogPart::Data, &line).await;
+    }
+    model.command(Command::RevokeModel { user: "reader".parse().unwrap(), access }).await.unwrap();
+    next_where(&mut assignments, |assigned| assigned.sessions.is_empty()).await;
+    drop(unread.unwrap());
+
     let (session, (id, _)) =
         tokio::join!(begin(&fixture.client, "served/0", "web"), taken(&agent, &mut assignments));
     drop(session.unwrap());
