@@ -1,6 +1,7 @@
 //! Servers of etcd for tests, on ports of loopback. They end with the value.
 
 mod bare;
+mod room;
 
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
@@ -83,14 +84,13 @@ impl TestEtcd {
         Self::start_in(TempDir::new().expect("a temporary directory can be made"), count, more)
     }
 
-    /// Starts servers that clients reach at this address of the host.
+    /// Starts servers that clients reach at this address of the host, with further arguments and with their data in a
+    /// directory of the caller's.
     ///
     /// # Panics
     /// See [`Self::start`].
-    #[expect(clippy::expect_used, reason = "a test says what failed by panicking")]
-    pub fn start_at(address: IpAddr, count: usize) -> Self {
-        let directory = TempDir::new().expect("a temporary directory can be made");
-        Self::started(Self::prepare(directory, address, count, &[]), count)
+    pub fn start_at(directory: TempDir, address: IpAddr, count: usize, more: &[&str]) -> Self {
+        Self::started(Self::prepare(directory, address, count, more), count)
     }
 
     /// Starts servers with their data in a directory of the caller's: the system's temporary directory may be in memory,
@@ -139,21 +139,20 @@ impl TestEtcd {
     }
 
     fn at(directory: TempDir, places: &[Place], more: &[&str]) -> Self {
-        let name = |number| format!("etcd-{number}");
         let cluster = places
             .iter()
             .enumerate()
-            .map(|(number, place)| format!("{}=http://{}", name(number), place.peer));
+            .map(|(number, place)| format!("{}=http://{}", name_of(number), place.peer));
         let cluster = cluster.collect::<Vec<_>>().join(",");
         let (scheme, encryption) = match more.iter().any(|argument| argument.starts_with("--cert-file")) {
             true => ("https", Encryption::Tls),
             false => ("http", Encryption::Plain),
         };
         let server = |(number, Place { network, peer, client }): (usize, &Place)| {
-            let (name, peer, url) = (name(number), format!("http://{peer}"), format!("{scheme}://{client}"));
+            let (peer, url) = (format!("http://{peer}"), format!("{scheme}://{client}"));
             let mut arguments = vec![
-                format!("--name={name}"),
-                format!("--data-dir={}", directory.path().join(&name).display()),
+                format!("--name={}", name_of(number)),
+                format!("--data-dir={}", Self::data_below(directory.path(), number).display()),
                 format!("--listen-peer-urls={peer}"),
                 format!("--initial-advertise-peer-urls={peer}"),
                 format!("--listen-client-urls={url}"),
@@ -189,18 +188,24 @@ impl TestEtcd {
     ///
     /// # Panics
     /// Panics if it is called in a runtime.
-    #[expect(clippy::expect_used, reason = "a test says what failed by panicking")]
     pub fn leader(&self) -> Option<usize> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.expect("a runtime can be made");
         let asked = self.servers.iter().map(|server| ids(&server.endpoint));
-        let told: Vec<_> = runtime.block_on(join_all(asked));
+        let told: Vec<_> = done(join_all(asked));
         // A server that was paused believes for a moment that it still leads.
         let leads = |id: u64| {
             let named = told.iter().flatten().filter(|(_, leader)| *leader == id).count();
             named > self.servers.len() / 2
         };
         told.iter().position(|told| told.is_some_and(|(own, _)| leads(own)))
+    }
+
+    /// Returns true if a server answers and knows the one that leads. Only for servers without TLS.
+    ///
+    /// # Panics
+    /// Panics if it is called in a runtime.
+    pub fn knows_leader(&self, number: usize) -> bool {
+        let told = self.servers.get(number).and_then(|server| done(ids(&server.endpoint)));
+        told.is_some_and(|(_, leader)| leader != 0)
     }
 
     /// Returns the place of a log in these servers.
@@ -212,6 +217,16 @@ impl TestEtcd {
     /// Returns the directory in which the servers keep their data, and tests may keep theirs.
     pub fn directory(&self) -> &Path {
         self.directory.path()
+    }
+
+    /// Returns the directory of a server's data.
+    pub fn data(&self, number: usize) -> PathBuf {
+        Self::data_below(self.directory.path(), number)
+    }
+
+    /// Returns the directory of the data of a server that is started in this directory.
+    pub fn data_below(directory: &Path, number: usize) -> PathBuf {
+        directory.join(name_of(number))
     }
 
     /// Starts a server, for the first time or again.
@@ -245,6 +260,12 @@ impl TestEtcd {
             let _ = process.kill();
             let _ = process.wait();
         }
+    }
+
+    /// Returns true if a server does not run: it has ended by itself, or was killed.
+    pub fn has_ended(&mut self, number: usize) -> bool {
+        let process = self.servers.get_mut(number).and_then(|server| server.process.as_mut());
+        process.is_none_or(|process| !matches!(process.try_wait(), Ok(None)))
     }
 
     /// Stops a server (SIGSTOP): its connections stay, and it answers nothing.
@@ -281,6 +302,18 @@ impl Drop for TestEtcd {
             self.kill(number);
         }
     }
+}
+
+/// Returns the name of a server, which its directory has, too.
+fn name_of(number: usize) -> String {
+    format!("etcd-{number}")
+}
+
+/// Does some work in a runtime of its own.
+#[expect(clippy::expect_used, reason = "a test says what failed by panicking")]
+fn done<T>(work: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime can be made").block_on(work)
 }
 
 /// Returns a server's own id, and that of the server which leads as far as it knows; none if it does not answer.

@@ -1,11 +1,7 @@
 //! The faults of the rounds, and how each is mended.
 
 use std::{
-    fs::{self, File},
-    io::Write as _,
-    path::PathBuf,
-    process::Command,
-    thread,
+    fs, thread,
     time::{Duration, Instant},
 };
 
@@ -14,7 +10,9 @@ use periapt_log_etcd::testing::TestEtcd;
 use periapt_tests::{Direction, Installation, Link, set_direction, set_link, signal};
 
 use crate::{
+    disks::{fill, fill_etcd, fill_under, filler, free_etcd},
     lengths::Lengths,
+    log::{disarm_alarms, raise_alarms, take_room},
     site::{HOSTS, Site, until},
     stale::is_stale,
     story::Story,
@@ -22,6 +20,12 @@ use crate::{
 
 /// The error of a write to a full disk.
 const NO_SPACE: &str = "No space left on device";
+
+/// The pause of a supervisor before it starts a server of etcd again that has ended.
+const RESTART_AFTER: Duration = Duration::from_secs(1);
+
+/// The longest time for which etcd carries nothing out: requests are sent again for a minute.
+const ALARM_AT_MOST: Duration = Duration::from_secs(30);
 
 /// A fault, and the number of its process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +35,11 @@ pub(crate) enum Fault {
     KillFollower,
     KillEtcd(EtcdRole),
     PauseEtcd(EtcdRole),
+    /// The disk of a server of etcd becomes full while it runs. The server ends, and its supervisor starts it again and
+    /// again.
+    FillEtcd(EtcdRole),
+    /// All servers of etcd raise the alarm that they have no room: nothing is carried out until an operator disarms it.
+    AlarmEtcd,
     /// The keeper of an agent is killed, and with it the runners that it has started.
     KillAgent(usize),
     /// The keeper of an agent is paused, and its runners go on.
@@ -99,7 +108,9 @@ impl Met {
     fn of(site: &Site, fault: Fault) -> anyhow::Result<Self> {
         let leader = (0..3).find_map(|asked| site.leader(asked).ok().flatten()).context("a leader")?;
         let number = match fault {
-            Fault::KillEtcd(role) | Fault::PauseEtcd(role) => role.server(&site.etcd)?,
+            Fault::KillEtcd(role) | Fault::PauseEtcd(role) | Fault::FillEtcd(role) => {
+                role.server(&site.etcd)?
+            }
             Fault::KillFollower
             | Fault::CutFollower
             | Fault::MuteFollower
@@ -114,8 +125,7 @@ impl Met {
 
     /// Returns true if the controller has logged a text since the fault began.
     fn has_logged(&self, site: &Site, text: &str) -> anyhow::Result<bool> {
-        let log = controller_log(site.host(self.number)?)?;
-        Ok(log.get(self.logged..).unwrap_or(&log).contains(text))
+        has_logged_since(site.host(self.number)?, self.logged, text)
     }
 }
 
@@ -127,28 +137,83 @@ pub(crate) fn round(
     fault: Fault,
 ) -> anyhow::Result<Duration> {
     let met = Met::of(site, fault)?;
-    let (began, answered) = (Instant::now(), story.answered());
+    if fault == Fault::AlarmEtcd {
+        return under_alarm(site, story, lengths, met);
+    }
+    let (mut began, mut answered) = (Instant::now(), story.answered());
     set(site, fault, met, Link::Down)?;
+    if let Fault::FillEtcd(_) = fault {
+        // Clients are answered until the server needs more room than it has.
+        ends_without_room(&mut site.etcd, met.number)?;
+        (began, answered) = (Instant::now(), story.answered());
+    }
     // Answers that were on their way do not count.
     until("clients are answered", || Ok(story.answered() > answered + 3))?;
     let gap = began.elapsed();
     check(site, fault, met)?;
-    if !matches!(fault, Fault::KillLeader | Fault::KillFollower | Fault::KillEtcd(_) | Fault::KillAgent(_)) {
-        thread::sleep(lengths.take().saturating_sub(began.elapsed()));
+    match fault {
+        Fault::KillLeader | Fault::KillFollower | Fault::KillEtcd(_) | Fault::KillAgent(_) => {}
+        Fault::FillEtcd(_) => supervise(&mut site.etcd, met.number, began + lengths.take()),
+        _ => thread::sleep(lengths.take().saturating_sub(began.elapsed())),
     }
     set(site, fault, met, Link::Up)?;
     story.all_are_answered()?;
     Ok(gap)
 }
 
+/// Raises etcd's alarm for a while, in which nothing is carried out. Returns the time for which no client was answered after
+/// an operator had disarmed it.
+fn under_alarm(site: &mut Site, story: &Story, lengths: &mut Lengths, met: Met) -> anyhow::Result<Duration> {
+    let logged = site.hosts.iter().map(|host| Ok(controller_log(host)?.len()));
+    let logged = logged.collect::<anyhow::Result<Vec<_>>>()?;
+    set(site, Fault::AlarmEtcd, met, Link::Down)?;
+    until("a controller tells the alarm", || {
+        for (host, logged) in site.hosts.iter().zip(&logged) {
+            if has_logged_since(host, *logged, "NOSPACE")? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    })?;
+    let answered = story.answered();
+    thread::sleep(lengths.take().min(ALARM_AT_MOST));
+    // One answer of each host may have been on its way.
+    let carried_out = story.answered() - answered;
+    ensure!(carried_out <= HOSTS.len(), "{carried_out} commands were carried out in an etcd that is full");
+    let (mended, answered) = (Instant::now(), story.answered());
+    set(site, Fault::AlarmEtcd, met, Link::Up)?;
+    until("clients are answered", || Ok(story.answered() > answered + 3))?;
+    let gap = mended.elapsed();
+    story.all_are_answered()?;
+    Ok(gap)
+}
+
+/// Waits until a server of etcd whose disk is full has ended. Values fill the pages of its database that were free.
+fn ends_without_room(etcd: &mut TestEtcd, number: usize) -> anyhow::Result<()> {
+    until("etcd ends on a full disk", || {
+        take_room(etcd, (number + 1) % 3)?;
+        Ok(etcd.has_ended(number))
+    })
+}
+
+/// Starts a server of etcd again whenever it has ended, until some moment.
+fn supervise(etcd: &mut TestEtcd, number: usize, end: Instant) {
+    while Instant::now() < end {
+        if etcd.has_ended(number) {
+            etcd.start_server(number);
+        }
+        thread::sleep(RESTART_AFTER.min(end.saturating_duration_since(Instant::now())));
+    }
+}
+
 /// Checks what others do, and what the controller tells, while a fault lasts.
 fn check(site: &Site, fault: Fault, met: Met) -> anyhow::Result<()> {
     match fault {
-        Fault::KillEtcd(EtcdRole::Leader) | Fault::PauseEtcd(EtcdRole::Leader) => {
-            until("another server of etcd leads", || {
-                Ok(site.etcd.leader().is_some_and(|leader| leader != met.number))
-            })
-        }
+        Fault::KillEtcd(EtcdRole::Leader)
+        | Fault::PauseEtcd(EtcdRole::Leader)
+        | Fault::FillEtcd(EtcdRole::Leader) => until("another server of etcd leads", || {
+            Ok(site.etcd.leader().is_some_and(|leader| leader != met.number))
+        }),
         Fault::FillRunningLeader | Fault::FillRunningFollower => {
             until("a full disk is told", || met.has_logged(site, NO_SPACE))?;
             until("a controller that cannot write shows nothing", || is_stale(site.host(met.number)?))?;
@@ -160,68 +225,6 @@ fn check(site: &Site, fault: Fault, met: Met) -> anyhow::Result<()> {
         }
         _ => Ok(()),
     }
-}
-
-/// Puts what a host's controller keeps on a disk of its own, which is small. The test has a mount namespace of its own.
-pub(crate) fn on_small_disk(host: &Installation) -> anyhow::Result<()> {
-    const MOVE: &str = "set -e
-mkdir disk
-mount -t tmpfs -o size=256m tmpfs disk
-cp -a controller/. disk/
-mv controller old
-mkdir controller
-mount --move disk controller
-rm -r old disk";
-    host.ok(["controller", "stop", "local"])?;
-    let directory = host.path().join("data/controllers/local");
-    let done = Command::new("sh").args(["-c", MOVE]).current_dir(directory).output()?;
-    ensure!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    host.ok(["controller", "start", "local"]).map(drop)
-}
-
-/// Fills the disk of a controller that runs. RocksDB has reserved room for its next writes, behind the ends of its files,
-/// which is taken back while the controller stands still.
-fn fill_under(host: &Installation, process: u32) -> anyhow::Result<()> {
-    signal(process, "STOP")?;
-    let filled = until("the controller stands still", || stands_still(process)).and_then(|()| {
-        let store = host.path().join("data/controllers/local/controller/store");
-        for entry in fs::read_dir(store)? {
-            let path = entry?.path();
-            if path.is_file() {
-                let file = File::options().write(true).open(&path)?;
-                file.set_len(file.metadata()?.len())?;
-            }
-        }
-        fill(host)
-    });
-    signal(process, "CONT")?;
-    filled
-}
-
-/// Returns true if all threads of a process are stopped.
-fn stands_still(process: u32) -> anyhow::Result<bool> {
-    for thread in fs::read_dir(format!("/proc/{process}/task"))? {
-        // It may have ended.
-        let Ok(stat) = fs::read_to_string(thread?.path().join("stat")) else { return Ok(false) };
-        // The name, which stands in parentheses, may have any character.
-        if !stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with('T')) {
-            return Ok(false);
-        }
-    }
-    Ok(true)
-}
-
-/// Fills the disk of a host's controller to its last byte.
-fn fill(host: &Installation) -> anyhow::Result<()> {
-    let mut file = File::create(filler(host))?;
-    for size in [1 << 20, 1] {
-        while file.write_all(&vec![0; size]).is_ok() {}
-    }
-    Ok(())
-}
-
-fn filler(host: &Installation) -> PathBuf {
-    host.path().join("data/controllers/local/controller/filler")
 }
 
 /// Makes a fault of a host's controller, or mends it.
@@ -242,6 +245,18 @@ fn set(site: &mut Site, fault: Fault, met: Met, link: Link) -> anyhow::Result<()
         Fault::KillEtcd(_) => site.etcd.start_server(number),
         Fault::PauseEtcd(_) if is_made => site.etcd.pause(number),
         Fault::PauseEtcd(_) => site.etcd.resume(number),
+        Fault::FillEtcd(_) if is_made => fill_etcd(&site.etcd, number)?,
+        Fault::FillEtcd(_) => {
+            free_etcd(&site.etcd, number)?;
+            until("etcd goes on once its disk has room", || {
+                if site.etcd.has_ended(number) {
+                    site.etcd.start_server(number);
+                }
+                Ok(site.etcd.knows_leader(number))
+            })?;
+        }
+        Fault::AlarmEtcd if is_made => raise_alarms(&site.etcd)?,
+        Fault::AlarmEtcd => disarm_alarms(&site.etcd)?,
         Fault::KillAgent(number) | Fault::PauseAgent(number) => {
             let agent = site.agents.get_mut(number).context("an agent")?;
             match (fault, is_made) {
@@ -292,6 +307,13 @@ fn set(site: &mut Site, fault: Fault, met: Met, link: Link) -> anyhow::Result<()
     Ok(())
 }
 
-fn controller_log(host: &Installation) -> anyhow::Result<String> {
+/// Returns true if a host's controller has logged a text after its log had this length.
+fn has_logged_since(host: &Installation, length: usize, text: &str) -> anyhow::Result<bool> {
+    let log = controller_log(host)?;
+    Ok(log.get(length..).unwrap_or(&log).contains(text))
+}
+
+/// Returns all that a host's controller has logged.
+pub(crate) fn controller_log(host: &Installation) -> anyhow::Result<String> {
     Ok(fs::read_to_string(host.path().join("data/controllers/local/controller.log"))?)
 }

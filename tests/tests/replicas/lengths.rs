@@ -21,7 +21,12 @@ pub(crate) enum Lengths {
     /// They are the same in each run. The number of those that were taken.
     Short(usize),
     /// A seed decides.
-    Drawn(Random),
+    Drawn {
+        /// The seed.
+        seed: u64,
+        /// The numbers that follow from it.
+        random: Random,
+    },
 }
 
 /// A sequence of numbers that a seed determines (SplitMix64).
@@ -39,19 +44,30 @@ impl Random {
 }
 
 impl Lengths {
-    /// Returns the lengths of a run of so many rounds, of which a usual run has some. Prints the seed of a long run;
-    /// `PERIAPT_FAULT_SEED` repeats it.
+    /// Returns the lengths of a run of so many rounds, of which a usual run has some. A seed decides in a longer run, and
+    /// if `PERIAPT_FAULT_SEED` has one. Prints it, so that the run can be repeated.
     #[expect(clippy::print_stdout, reason = "a seed that nobody sees repeats nothing")]
     pub(crate) fn of(rounds: usize, usual: usize) -> anyhow::Result<Self> {
-        if rounds <= usual {
-            return Ok(Self::Short(0));
-        }
         let seed = match env::var("PERIAPT_FAULT_SEED") {
             Ok(seed) => seed.parse()?,
+            Err(_) if rounds <= usual => return Ok(Self::Short(0)),
             Err(_) => u64::from(SystemTime::now().duration_since(UNIX_EPOCH)?.subsec_nanos()),
         };
         println!("PERIAPT_FAULT_SEED={seed} PERIAPT_FAULT_ROUNDS={rounds}");
-        Ok(Self::Drawn(Random(seed)))
+        Ok(Self::drawn(seed))
+    }
+
+    fn drawn(seed: u64) -> Self {
+        Self::Drawn { seed, random: Random(seed) }
+    }
+
+    /// Returns the number of the fault, of so many, with which the run begins. So runs of few rounds with seeds that follow
+    /// each other have all faults.
+    pub(crate) fn first_fault(&self, faults: usize) -> anyhow::Result<usize> {
+        match self {
+            Self::Short(_) => Ok(0),
+            Self::Drawn { seed, .. } => Ok(usize::try_from(*seed)? % faults.max(1)),
+        }
     }
 
     /// Returns the length of the next fault that lasts.
@@ -62,7 +78,7 @@ impl Lengths {
                 *taken += 1;
                 length.unwrap_or(LONG.0)
             }
-            Self::Drawn(random) => match random.next() % DRAWN {
+            Self::Drawn { random, .. } => match random.next() % DRAWN {
                 0 => LONG.0 + random.next() % (LONG.1 - LONG.0 + 1),
                 _ => LONG.0,
             },
@@ -74,7 +90,7 @@ impl Lengths {
 #[test]
 fn a_seed_draws_the_same_lengths_from_five_to_ninety_seconds() {
     let drawn = |seed| {
-        let mut lengths = Lengths::Drawn(Random(seed));
+        let mut lengths = Lengths::drawn(seed);
         (0..1_000).map(|_| lengths.take().as_secs()).collect::<Vec<_>>()
     };
     let lengths = drawn(7);
@@ -84,4 +100,13 @@ fn a_seed_draws_the_same_lengths_from_five_to_ninety_seconds() {
     for tens in 1..9 {
         assert!(lengths.iter().any(|length| length / 10 == tens), "none of {tens}0 to {tens}9 s");
     }
+}
+
+#[test]
+fn runs_of_seeds_that_follow_each_other_begin_with_all_faults() -> anyhow::Result<()> {
+    let first =
+        (20..25).map(|seed| Lengths::drawn(seed).first_fault(5)).collect::<anyhow::Result<Vec<_>>>()?;
+    assert_eq!(first, [0, 1, 2, 3, 4]);
+    assert_eq!(Lengths::Short(0).first_fault(5)?, 0, "a short run begins with the first");
+    Ok(())
 }

@@ -1,5 +1,7 @@
 //! The log of controllers in etcd, as tests read it and write into it.
 
+use std::time::Duration;
+
 use anyhow::{Context as _, ensure};
 use futures_util::StreamExt as _;
 use periapt_host_api::{LEVEL, Level, Revision, StoreId};
@@ -11,6 +13,15 @@ use crate::site::UNTIL;
 
 /// The size in bytes of an entry that fills etcd.
 const LARGE: usize = 300_000;
+
+/// The size in bytes of a value that takes room. etcd takes values of a megabyte and a half at most.
+const TAKEN: usize = 1 << 20;
+
+/// The longest wait for etcd to take such a value.
+const TAKEN_WITHIN: Duration = Duration::from_secs(2);
+
+/// The prefix of a log that fills etcd.
+const FILLER: &str = "filler";
 
 /// Does some work with a log, in a runtime of its own.
 fn done<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
@@ -106,8 +117,8 @@ pub(crate) fn trim_all(etcd: &TestEtcd) -> anyhow::Result<()> {
 /// Fills etcd up to its quota, with the entries of another log.
 pub(crate) fn fill(etcd: &TestEtcd) -> anyhow::Result<()> {
     done(async {
-        let log = EtcdLog::open(&options(below(etcd, "filler"))).await?;
-        let filler = Announcement { member: "filler".to_owned(), ..Announcement::default() };
+        let log = EtcdLog::open(&options(below(etcd, FILLER))).await?;
+        let filler = Announcement { member: FILLER.to_owned(), ..Announcement::default() };
         let leadership = log.acquire(filler).await?;
         let mut position = Revision(1);
         loop {
@@ -121,4 +132,28 @@ pub(crate) fn fill(etcd: &TestEtcd) -> anyhow::Result<()> {
             }
         }
     })
+}
+
+/// Makes room in an etcd that [`fill`] has filled, as an operator does. The alarm stays.
+pub(crate) fn make_room(etcd: &TestEtcd) -> anyhow::Result<()> {
+    done(etcd.make_room(FILLER))
+}
+
+/// Puts a large value through a server of etcd, if it answers soon.
+pub(crate) fn take_room(etcd: &TestEtcd, through: usize) -> anyhow::Result<()> {
+    done(async {
+        // The server that leads may be the one which ends, and the others do not answer then.
+        let _ = tokio::time::timeout(TAKEN_WITHIN, etcd.take_room(through, TAKEN)).await;
+        Ok(())
+    })
+}
+
+/// Raises the alarm of each server of etcd that it has no room.
+pub(crate) fn raise_alarms(etcd: &TestEtcd) -> anyhow::Result<()> {
+    done(etcd.raise_alarms())
+}
+
+/// Disarms all alarms of etcd, as an operator does.
+pub(crate) fn disarm_alarms(etcd: &TestEtcd) -> anyhow::Result<()> {
+    done(etcd.disarm_alarms())
 }

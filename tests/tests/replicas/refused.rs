@@ -62,6 +62,7 @@ fn the_document_quotes_each_error() -> anyhow::Result<()> {
             "`etcd has no leader: most of its members must run and reach each other (",
             "`etcd's database is full (alarm NOSPACE at member ",
             "or raise --quota-backend-bytes, then 'etcdctl alarm disarm'`",
+            "`etcd's database is full (alarm NOSPACE): compact and defragment it, then 'etcdctl alarm disarm'; the request had no effect, try again`",
             "`controllers have a log below \"periapt/\" already: take another prefix",
             "`no controllers have a log at ",
             " is not fed from the log ",

@@ -11,6 +11,7 @@ use periapt_log_etcd::testing::TestEtcd;
 use periapt_tests::{Installation, OUTSIDE, POLL_INTERVAL, network_of};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use tempfile::TempDir;
 
 use crate::hooks::Agent;
 
@@ -46,9 +47,10 @@ impl Site {
         Ok(site)
     }
 
-    /// Starts etcd, and a controller on each of three hosts of a network.
-    pub(crate) fn on_three_hosts() -> anyhow::Result<Self> {
-        let etcd = TestEtcd::start_at(OUTSIDE.parse()?, 3);
+    /// Starts etcd, with its data in this directory and with further arguments, and a controller on each of three hosts of a
+    /// network.
+    pub(crate) fn on_three_hosts(data: TempDir, more: &[&str]) -> anyhow::Result<Self> {
+        let etcd = TestEtcd::start_at(data, OUTSIDE.parse()?, 3, more);
         etcd.ready();
         let on = |host: &str| Ok::<_, anyhow::Error>(Installation::empty()?.in_network(network_of(host)));
         let [first, ..] = HOSTS;
@@ -69,7 +71,15 @@ impl Site {
 
     /// Starts etcd, and the first controller on this host.
     pub(crate) fn bootstrapped_on(first: Installation, more: &[&str]) -> anyhow::Result<Self> {
-        let etcd = TestEtcd::start(3);
+        Self::bootstrapped_in(TestEtcd::start(3), first, more)
+    }
+
+    /// Starts the first controller on this host, with its log in servers of etcd that start.
+    pub(crate) fn bootstrapped_in(
+        etcd: TestEtcd,
+        first: Installation,
+        more: &[&str],
+    ) -> anyhow::Result<Self> {
         etcd.ready();
         let log = etcd.url().to_string();
         first.ok([&["bootstrap", "local", "--log", &log, "--member", "one"], more].concat())?;
