@@ -74,6 +74,13 @@ SEEDS ?= 10000
 simulate: setup ## Run SEEDS seeds of faults (10000) against three simulated controllers (hours)
 	tools/simulate '$(SEEDS)'
 
+# The number of rounds of each kind of `make rounds`.
+ROUNDS ?= 1000
+
+.PHONY: rounds
+rounds: setup ## Run ROUNDS rounds of faults (1000) of each kind with real processes (hours)
+	tools/rounds '$(ROUNDS)'
+
 # Where `make install` puts everything; packages say DESTDIR, too.
 PREFIX ?= /usr/local
 

@@ -1,6 +1,9 @@
 //! A network of hosts, which a test makes for itself and which ends with it: network namespaces that a bridge connects.
 
-use std::process::Command;
+use std::{
+    io::{BufRead as _, BufReader},
+    process::{Command, Stdio},
+};
 
 use anyhow::{Context as _, ensure};
 
@@ -79,11 +82,19 @@ pub fn in_own_network(
     }
     let mut again = Command::new("unshare");
     again.args(OWN).arg(std::env::current_exe()?).args(["--exact", test, "--nocapture"]);
-    let done = again.env(INSIDE, "1").output()?;
-    let (output, errors) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
-    ensure!(done.status.success() && output.contains("1 passed"), "{output}\n{errors}");
-    // The errors say what was not tried.
-    eprint!("{output}{errors}");
+    // The errors, which say what was not tried, are this process's own.
+    let mut again = again.env(INSIDE, "1").stdout(Stdio::piped()).spawn()?;
+    let output = again.stdout.take().context("the test's output")?;
+    let mut has_passed = false;
+    for line in BufReader::new(output).split(b'\n') {
+        let line = line?;
+        let line = String::from_utf8_lossy(&line);
+        has_passed |= line.contains("1 passed");
+        // A long test tells how far it is.
+        eprintln!("{line}");
+    }
+    let ended = again.wait()?;
+    ensure!(ended.success() && has_passed, "{test} has failed in its network: {ended}");
     Ok(())
 }
 
