@@ -12,6 +12,7 @@ mod joins;
 mod levels;
 mod link;
 mod members;
+mod passed_on;
 mod presence;
 mod recent;
 mod replica;
@@ -19,6 +20,7 @@ mod role;
 mod rollout;
 mod snapshot;
 mod trimming;
+mod turns;
 mod wire;
 
 use std::sync::Arc;
@@ -35,14 +37,15 @@ pub(crate) use self::{
     levels::LevelRaise,
     link::{LinkCertificate, LinkIdentity, Links},
     members::{Members, OwnMember},
+    passed_on::PassedOn,
     presence::{KnownPresence, REPORT_EVERY, Reporter},
     recent::RecentEntries,
-    replica::{PassedOn, Replica, head_of, initialize},
+    replica::{Replica, head_of, initialize},
     role::{Role, RoleReceiver, while_leading},
     rollout::Step,
     snapshot::{SnapshotFailure, Snapshots},
     trimming::DurablePosition,
-    wire::{ForwardedAnswers, ForwardedCommands},
+    wire::{ForwardedAnswers, ForwardedCommand, ReceivedCommands},
 };
 
 /// The part that makes a controller one of several.

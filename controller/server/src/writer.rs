@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, Span, field::Empty};
 
 pub(crate) use commands::{
-    Answered, CommandAnswer, Commands, Job, Outcome, Pending, Sender, Submitted, unknown,
+    Answered, CommandAnswer, Commands, Job, Outcome, Pending, QueuedAnswers, Sender, Submitted, unknown,
 };
 pub(crate) use journal::{Journal, LogJournal, WriteError};
 pub(crate) use queue::{Queue, QueueKey};
@@ -85,16 +85,17 @@ impl Writer {
 
     /// Takes the commands of one batch from the queue.
     pub(crate) async fn take(&self) -> Vec<Job> {
-        self.queue.take(BATCH_BYTES, BATCH_COUNT).await
+        self.take_weighed().await.0
     }
 
-    /// Queues commands again that had no effect. One that finds no room is dropped, which refuses it.
+    /// Takes the commands of one batch from the queue. Also returns their weight in bytes.
+    pub(crate) async fn take_weighed(&self) -> (Vec<Job>, usize) {
+        self.queue.take_weighed(BATCH_BYTES, BATCH_COUNT).await
+    }
+
+    /// Queues commands again that had no effect, before all that came later.
     pub(crate) fn give_back(&self, jobs: impl IntoIterator<Item = Job>) {
-        for job in jobs {
-            if let Err(refusal) = self.queue.push(job.key, 0, vec![job]) {
-                tracing::warn!(%refusal, "a command of a deposed writer found no room");
-            }
-        }
+        give_back(&self.queue, jobs);
     }
 
     /// Evaluates some commands and commits their writes. Returns an error if the writer cannot go on as it is.
@@ -191,6 +192,11 @@ impl Writer {
             seed: self.random.seed(),
         }
     }
+}
+
+/// Queues commands again that had no effect, before all that came later.
+pub(crate) fn give_back(queue: &Queue<Job>, jobs: impl IntoIterator<Item = Job>) {
+    queue.put_back(jobs.into_iter().map(|job| (job.key, job)).collect());
 }
 
 /// Commits a batch, and measures that.

@@ -12,5 +12,6 @@ mod resource;
 mod user;
 
 pub use blob::Download;
+pub use controllers::QueuedCommands;
 pub use exec_session::{ExecSender, ExecSession};
 pub use layers::KnownLayer;

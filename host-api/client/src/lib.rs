@@ -24,7 +24,7 @@ mod retry;
 mod seen;
 
 pub use addresses::{Addresses, AddressesError};
-pub use api::{Download, ExecSender, ExecSession, KnownLayer};
+pub use api::{Download, ExecSender, ExecSession, KnownLayer, QueuedCommands};
 pub use backoff::Backoff;
 pub use connection::{Client, Learned};
 pub use error::{Attempt, AttemptError, ClientError, RequestOutcome};

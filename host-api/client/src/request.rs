@@ -161,11 +161,7 @@ impl<'a> Call<'a> {
         let within = self.client.options().answer_within;
         loop {
             let Received { peer, generation, response, .. } = self.exchange(within, attempts).await?;
-            let collected = collect(&peer, response.into_body(), MAX_ANSWER_BYTES, outcome);
-            let collected = tokio::time::timeout(within, collected)
-                .await
-                .unwrap_or_else(|_| Err(too_late(&peer, outcome)));
-            match collected {
+            match whole(&peer, response.into_body(), within, outcome).await {
                 Ok(bytes) => {
                     return serde_json::from_slice(&bytes).map_err(|error| peer.protocol(error.to_string()));
                 }
@@ -290,6 +286,15 @@ impl<'a> Call<'a> {
     }
 }
 
+impl Received {
+    /// Reads the rest of the response to a request that may have changed something, as one value.
+    pub(crate) async fn value<T: DeserializeOwned>(self, within: Duration) -> Result<T> {
+        let Self { peer, response, .. } = self;
+        let bytes = whole(&peer, response.into_body(), within, RequestOutcome::Unknown).await?;
+        serde_json::from_slice(&bytes).map_err(|error| peer.protocol(error.to_string()))
+    }
+}
+
 /// Returns true if a controller refuses a whole request for now.
 fn is_for_later(error: &ClientError) -> bool {
     error.refusal().is_some_and(|refusal| refusal.code == ErrorCode::TryAgain)
@@ -297,6 +302,12 @@ fn is_for_later(error: &ClientError) -> bool {
 
 fn too_late(peer: &Peer, outcome: RequestOutcome) -> ClientError {
     peer.unreachable("no answer in time", outcome)
+}
+
+/// Reads a whole response within a time.
+async fn whole(peer: &Peer, body: Incoming, within: Duration, outcome: RequestOutcome) -> Result<Bytes> {
+    let collected = collect(peer, body, MAX_ANSWER_BYTES, outcome);
+    tokio::time::timeout(within, collected).await.unwrap_or_else(|_| Err(too_late(peer, outcome)))
 }
 
 async fn collect(peer: &Peer, body: Incoming, limit: usize, outcome: RequestOutcome) -> Result<Bytes> {

@@ -98,12 +98,18 @@ fn read_commands<C: DeserializeOwned>(text: &[u8]) -> Result<Bulk<C>, Refusal> {
     }
 }
 
-fn no_sense(error: &serde_json::Error) -> Refusal {
+/// Returns the refusal of what cannot be read.
+pub(crate) fn no_sense(error: &serde_json::Error) -> Refusal {
     let told = excerpt::of_message(&error.to_string());
     Refusal::bad_request(format!("invalid request: {told}"))
 }
 
-async fn json_bytes(submission: &Submission, headers: &HeaderMap, body: Body) -> Result<Bytes, Refusal> {
+/// Reads the text of a request with JSON.
+pub(crate) async fn json_bytes(
+    submission: &Submission,
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<Bytes, Refusal> {
     check_json(headers)?;
     tokio::time::timeout(WITHIN, read(body, MAX_COMMANDS_BYTES, &submission.bodies))
         .await

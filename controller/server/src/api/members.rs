@@ -8,7 +8,9 @@ use axum::{
     extract::{Path, State},
     response::Response,
 };
-use http::{HeaderMap, Method};
+use bytes::Bytes;
+use futures_util::stream;
+use http::{HeaderMap, HeaderValue, Method, header};
 use periapt_host_api::{
     Digest, ErrorCode, Refusal,
     command::Caller,
@@ -30,28 +32,44 @@ use crate::{
     presence::PresenceReport,
     refusals::Refusals,
     replication::{
-        ForwardedAnswers, ForwardedCommands, Joins, KnownPresence, Members, RoleReceiver, Snapshots,
+        ForwardedAnswers, ForwardedCommand, Joins, KnownPresence, Members, ReceivedCommands, RoleReceiver,
+        Snapshots,
     },
     state::{Charms, Contents, Durable, Resources, StoredContent, Submission},
-    writer::QueueKey,
+    writer::{QueueKey, QueuedAnswers},
 };
 
 /// The longest time to receive a copy of a blob.
 const COPIED_WITHIN: Duration = Duration::from_secs(1_800);
 
 /// Carries out commands that another controller passes on, if this controller leads in the term that the other one
-/// knows.
+/// knows. The response begins once they are queued: from then on, the other one may pass on what comes after them.
 pub(crate) async fn commands(
     State(submission): State<Submission>,
     State(role): State<RoleReceiver>,
     headers: HeaderMap,
     content: Body,
-) -> HandlerResult<Json<ForwardedAnswers>> {
-    let forwarded: ForwardedCommands = body::value(&submission, &headers, content).await?;
-    check_leads(&role, forwarded.term)?;
-    let commands = forwarded.commands.into_iter().map(|command| command.into_parts());
-    let answers = submission.commands.submit_forwarded(commands).await?;
-    Ok(Json(ForwardedAnswers { answers: answers.into_iter().map(Into::into).collect() }))
+) -> HandlerResult<Response> {
+    let text = body::json_bytes(&submission, &headers, content).await?;
+    let ReceivedCommands { term, commands } = ReceivedCommands::read(&text, body::no_sense)?;
+    check_leads(&role, term)?;
+    let commands = commands.into_iter().map(|command| command.map(ForwardedCommand::into_parts));
+    let queued = submission.commands.queue_forwarded(commands.collect(), text.len());
+    // An answer that does not come breaks the response off: nothing is known of the commands then.
+    let answers = stream::once(answers(queued));
+    let mut response = Response::new(Body::from_stream(answers));
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    Ok(response)
+}
+
+/// Waits for the answers to commands of another controller, and writes them.
+async fn answers(queued: QueuedAnswers) -> Result<Bytes, Refusal> {
+    let answers = queued.all().await?.into_iter().map(Into::into).collect();
+    let text = serde_json::to_vec(&ForwardedAnswers { answers });
+    text.map(Bytes::from).map_err(|error| {
+        tracing::error!(%error, "the answers to another controller's commands cannot be written");
+        Refusal::new(ErrorCode::Internal, format!("the answers cannot be written: {error}"))
+    })
 }
 
 /// Takes the report of a following controller, and answers with the connections of all agents.

@@ -1,6 +1,6 @@
 //! The passing on of commands from a following controller to the one that leads.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use periapt_client::{ClientError, RequestOutcome};
 use periapt_host_api::{ErrorCode, Refusal, Revision, command::Caller};
@@ -10,6 +10,7 @@ use tokio::time::Instant;
 
 use super::{
     Links, Role, RoleReceiver,
+    turns::Turn,
     wire::{ForwardedAnswers, ForwardedCommand, ForwardedCommands},
 };
 use crate::writer::{CommandAnswer, Job, Outcome, Pending, unknown};
@@ -25,8 +26,8 @@ const AGAIN_AFTER: Duration = Duration::from_millis(50);
 #[derive(Default)]
 pub(super) struct Answered {
     waiting: Vec<(Pending, CommandAnswer)>,
-    /// The commands that no other controller has taken, because this one leads now.
-    untaken: Vec<Job>,
+    /// The commands that no other controller has taken, because this one leads now, by the numbers of their groups.
+    untaken: BTreeMap<u64, Vec<Job>>,
 }
 
 impl Answered {
@@ -36,9 +37,9 @@ impl Answered {
         self.untaken.extend(more.untaken);
     }
 
-    /// Takes the commands that this controller carries out itself.
+    /// Takes the commands that this controller carries out itself, in the order in which they came.
     pub(super) fn take_untaken(&mut self) -> Vec<Job> {
-        std::mem::take(&mut self.untaken)
+        std::mem::take(&mut self.untaken).into_values().flatten().collect()
     }
 
     /// Answers the callers whose revision this controller has reached.
@@ -50,22 +51,31 @@ impl Answered {
     }
 }
 
-/// Passes commands on, again and again until a leading controller takes them or the time is over. Returns the answers;
-/// callers that get none are refused.
-pub(super) async fn forward(links: Links, mut role: RoleReceiver, jobs: Vec<Job>) -> Answered {
+/// Passes a group of commands on, again and again until a leading controller takes them or the time is over. It leaves
+/// once the leading controller has queued the group before it. Returns the answers; callers that get none are refused.
+pub(super) async fn forward(
+    links: Links,
+    mut role: RoleReceiver,
+    mut turn: Turn,
+    mut jobs: Vec<Job>,
+) -> Answered {
     let until = Instant::now() + HELD_FOR;
-    let mut jobs = jobs;
     let mut reason = "no controller leads".to_owned();
     loop {
         let leader = match leader(&mut role, until).await {
             Found::Leader(leader) => leader,
-            Found::Oneself => return Answered { untaken: jobs, ..Answered::default() },
+            Found::Oneself => {
+                return Answered { untaken: [(turn.number(), jobs)].into(), ..Answered::default() };
+            }
             Found::None => return refuse(jobs, &untaken(&reason)),
         };
-        let sent = tokio::select! {
-            sent = send(&links, &leader, &jobs) => sent,
-            _ = role.wait_for(|role| !role.is_led_by(&leader)) => Err(silent(&leader, "it does not lead any more")),
-            () = tokio::time::sleep_until(until) => Err(silent(&leader, "no answer in time")),
+        let comes = while_led_by(&leader, &mut role, until, turn.comes(leader.term)).await;
+        let sent = match comes {
+            Ok(()) => {
+                let sent = while_led_by(&leader, &mut role, until, send(&links, &leader, &turn, &jobs)).await;
+                sent.unwrap_or_else(|why| Err(silent(&leader, why, RequestOutcome::Unknown)))
+            }
+            Err(why) => Err(silent(&leader, why, RequestOutcome::NothingHappened)),
         };
         match sent {
             Ok(answers) if answers.answers.len() == jobs.len() => {
@@ -86,6 +96,7 @@ pub(super) async fn forward(links: Links, mut role: RoleReceiver, jobs: Vec<Job>
                 }
             }
         }
+        turn.lost();
         if jobs.is_empty() {
             return Answered::default();
         }
@@ -93,6 +104,23 @@ pub(super) async fn forward(links: Links, mut role: RoleReceiver, jobs: Vec<Job>
             return refuse(jobs, &untaken(&reason));
         }
         tokio::time::sleep(AGAIN_AFTER).await;
+    }
+}
+
+/// Waits for something for as long as no other controller is known to lead, and the time is not over.
+///
+/// # Errors
+/// The reason why the leading controller is asked no more.
+async fn while_led_by<T>(
+    leader: &LogLeader,
+    role: &mut RoleReceiver,
+    until: Instant,
+    waited: impl Future<Output = T>,
+) -> Result<T, &'static str> {
+    tokio::select! {
+        waited = waited => Ok(waited),
+        _ = role.wait_for(|role| !role.is_led_by(leader)) => Err("it does not lead any more"),
+        () = tokio::time::sleep_until(until) => Err("no answer in time"),
     }
 }
 
@@ -114,15 +142,23 @@ async fn leader(role: &mut RoleReceiver, until: Instant) -> Found {
     }
 }
 
-async fn send(links: &Links, leader: &LogLeader, jobs: &[Job]) -> Result<ForwardedAnswers, ClientError> {
+/// Sends commands to the controller that leads, notes that it has queued them, and waits for the answers.
+async fn send(
+    links: &Links,
+    leader: &LogLeader,
+    turn: &Turn,
+    jobs: &[Job],
+) -> Result<ForwardedAnswers, ClientError> {
+    let client = links.to(&leader.announcement.url)?;
     let commands = jobs.iter().map(ForwardedCommand::of).collect();
-    let commands = ForwardedCommands { term: leader.term.0, commands };
-    links.to(&leader.announcement.url)?.forward_commands(&commands).await
+    let queued = client.forward_commands(&ForwardedCommands { term: leader.term.0, commands }).await?;
+    turn.queued(leader.term);
+    queued.answers().await
 }
 
-fn silent(leader: &LogLeader, reason: &str) -> ClientError {
+fn silent(leader: &LogLeader, reason: &str, outcome: RequestOutcome) -> ClientError {
     let (url, reason) = (leader.announcement.url.clone(), reason.to_owned());
-    ClientError::Unreachable { url, reason, outcome: RequestOutcome::Unknown }
+    ClientError::Unreachable { url, reason, outcome }
 }
 
 /// Returns true if the other controller may have carried out commands whose answer did not come.

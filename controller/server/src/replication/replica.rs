@@ -7,11 +7,11 @@ use std::{sync::Arc, time::Duration};
 use futures_util::StreamExt as _;
 use parking_lot::Mutex;
 use periapt_client::Backoff;
-use periapt_host_api::{ErrorCode, Refusal, Revision, StoreId, command::Caller};
+use periapt_host_api::{ErrorCode, Refusal, StoreId, command::Caller};
 use periapt_log::{Announcement, Content, EntryError, Leadership, Log, LogError, LogHead};
 use periapt_model::{Input, WorkerCommand};
 use periapt_store::StoreError;
-use tokio::{sync::watch, task::JoinHandle};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -19,7 +19,8 @@ use super::{
     SnapshotFailure,
     apply::{ApplyError, apply, check_blobs, check_keys},
     clocks::SteadyClock,
-    forward::{Answered, answer_all, forward, known_to_all},
+    forward::{answer_all, known_to_all},
+    passed_on::{PassedOn, next_group},
     snapshot,
     trimming::Trimming,
 };
@@ -27,7 +28,7 @@ use crate::{
     metrics::metrics,
     published::{Published, Subscription, Weight},
     service::RunError,
-    writer::{self, Commands, Job, Journal, LogJournal, Queue, QueueKey, WriteError, Writer},
+    writer::{self, Commands, Journal, LogJournal, QueueKey, WriteError, Writer},
 };
 
 /// The bytes of entries that a controller reads at a time while it catches up.
@@ -68,47 +69,6 @@ pub(crate) struct Replica {
     pub(crate) passed_on: PassedOn,
     /// The observer of the writer's answers.
     pub(crate) observer: Option<Arc<dyn AnswerObserver>>,
-}
-
-/// Commands that were passed on to the controller that leads.
-#[derive(Default)]
-pub(crate) struct PassedOn {
-    /// The request that is under way. Commands that come meanwhile go with the next one.
-    under_way: Option<JoinHandle<Answered>>,
-    /// The answers that wait until this controller has applied what the commands wrote.
-    answered: Answered,
-}
-
-impl PassedOn {
-    /// Waits for the request that is under way; for ever if there is none.
-    async fn came_back(&mut self) {
-        match &mut self.under_way {
-            Some(request) => {
-                // A task that ended without answers has dropped the commands, and with them refused their callers.
-                let answered = request.await.unwrap_or_default();
-                self.under_way = None;
-                self.answered.extend(answered);
-            }
-            None => std::future::pending().await,
-        }
-    }
-
-    /// Answers all callers without further waiting: this controller has applied what was written before it leads.
-    fn finish(&mut self, queue: Arc<Queue<Job>>) {
-        let mut answered = std::mem::take(&mut self.answered);
-        let under_way = self.under_way.take();
-        tokio::spawn(async move {
-            if let Some(request) = under_way {
-                answered.extend(request.await.unwrap_or_default());
-            }
-            answered.release(Revision(u64::MAX));
-            for job in answered.take_untaken() {
-                if let Err(refusal) = queue.push(job.key, 0, vec![job]) {
-                    tracing::warn!(%refusal, "a command that no other controller took found no room");
-                }
-            }
-        });
-    }
 }
 
 /// The reason why a controller neither follows nor leads for a moment.
@@ -238,15 +198,18 @@ impl Replica {
                     return Ok(Some(won));
                 }
                 Some(known) = known_presence.next() => self.take_presence(known)?,
-                () = self.passed_on.came_back() => {
+                answered = self.passed_on.groups.came_back() => {
+                    self.passed_on.answered.extend(answered);
                     self.passed_on.answered.release(self.head.position);
                     self.writer.give_back(self.passed_on.answered.take_untaken());
                 }
-                jobs = self.writer.take(), if self.passed_on.under_way.is_none() => {
+                (jobs, bytes) = next_group(&mut self.passed_on.turns, &self.writer),
+                    if self.passed_on.groups.have_room() =>
+                {
                     let jobs = known_to_all(&self.writer.publisher.current().root, jobs);
                     if !jobs.is_empty() {
                         let (links, role) = (self.links.clone(), self.role.subscribe());
-                        self.passed_on.under_way = Some(tokio::spawn(forward(links, role, jobs)));
+                        self.passed_on.pass_on(links, role, (jobs, bytes));
                     }
                 }
             }

@@ -23,6 +23,47 @@ pub(crate) struct ForwardedCommands {
     pub(crate) commands: Vec<ForwardedCommand>,
 }
 
+/// Commands as another controller passes them on.
+#[derive(Debug)]
+pub(crate) struct ReceivedCommands {
+    /// The term in which this controller is to lead.
+    pub(crate) term: u64,
+    /// The commands, in order. One that this program does not know is refused in its place.
+    pub(crate) commands: Vec<Result<ForwardedCommand, Refusal>>,
+}
+
+/// Commands that are parsed one by one.
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct UnreadCommands {
+    term: u64,
+    commands: Vec<serde_json::Value>,
+}
+
+impl ReceivedCommands {
+    /// Reads commands. `no_sense` tells why one cannot be read.
+    ///
+    /// # Errors
+    /// They are no list of commands for a term.
+    pub(crate) fn read(
+        text: &[u8],
+        no_sense: impl Fn(&serde_json::Error) -> Refusal,
+    ) -> Result<Self, Refusal> {
+        match serde_json::from_slice(text) {
+            Ok(ForwardedCommands { term, commands }) => {
+                Ok(Self { term, commands: commands.into_iter().map(Ok).collect() })
+            }
+            // Parsed one by one, to find those that cannot be read.
+            Err(error) => {
+                let unread: Result<UnreadCommands, _> = serde_json::from_slice(text);
+                let UnreadCommands { term, commands } = unread.map_err(|_| no_sense(&error))?;
+                let read = |command| serde_json::from_value(command).map_err(|error| no_sense(&error));
+                Ok(Self { term, commands: commands.into_iter().map(read).collect() })
+            }
+        }
+    }
+}
+
 /// One command.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -120,5 +161,39 @@ impl ForwardedAnswer {
     /// again.
     pub(crate) fn asks_again(&self) -> bool {
         matches!(&self.result, ForwardedResult::Refused(refusal) if refusal.code == ErrorCode::TryAgain)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn no_sense(error: &serde_json::Error) -> Refusal {
+        Refusal::bad_request(error.to_string())
+    }
+
+    fn read(text: &Value) -> Result<ReceivedCommands, Refusal> {
+        ReceivedCommands::read(text.to_string().as_bytes(), no_sense)
+    }
+
+    #[test]
+    fn a_command_that_this_program_does_not_know_is_refused_in_its_place() {
+        let of = |input: Value| json!({ "caller": "worker", "input": input });
+        let known = of(json!({ "backup": { "keys": false } }));
+        let received = read(&json!({ "term": 7, "commands": [known, of(json!("fly")), known] })).unwrap();
+        assert_eq!(received.term, 7);
+        let [Ok(first), Err(refusal), Ok(_)] = received.commands.as_slice() else { panic!("{received:?}") };
+        assert_eq!((&first.caller, &first.input), (&Caller::Worker, &Input::Backup { keys: false }));
+        assert_eq!(refusal.code, ErrorCode::BadRequest);
+        assert!(refusal.message.contains("unknown variant `fly`"), "{refusal}");
+    }
+
+    #[test]
+    fn what_is_no_list_of_commands_is_refused_as_a_whole() {
+        for text in [json!([]), json!({ "term": 7 }), json!({ "commands": [] }), json!("x")] {
+            assert_eq!(read(&text).unwrap_err().code, ErrorCode::BadRequest, "{text}");
+        }
     }
 }

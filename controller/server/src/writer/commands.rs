@@ -51,27 +51,31 @@ impl Commands {
         Ok(answered)
     }
 
-    /// Submits commands that another controller passes on, each in its queue, and returns their results in order.
-    pub(crate) async fn submit_forwarded(
+    /// Queues commands that another controller passes on, each in its queue, at once: one batch takes them if it has room.
+    /// `bytes` is the size of their request. Refuses a command that finds no room, or that comes as a refusal, in its place.
+    pub(crate) fn queue_forwarded(
         &self,
-        commands: impl IntoIterator<Item = (QueueKey, Sender, Submitted)>,
-    ) -> Result<Vec<CommandAnswer>, Refusal> {
-        let mut answers = Vec::new();
-        for (key, sender, submitted) in commands {
-            let (job, receiver) = Job::new(key, sender, submitted);
-            answers.push(match self.queue.push(key, 0, vec![job]) {
-                Ok(()) => Ok(receiver),
-                Err(refusal) => Err(refusal),
-            });
+        commands: Vec<Result<(QueueKey, Sender, Submitted), Refusal>>,
+        bytes: usize,
+    ) -> QueuedAnswers {
+        let weight = bytes.div_ceil(commands.len().max(1));
+        let (mut jobs, mut places) = (Vec::with_capacity(commands.len()), Vec::with_capacity(commands.len()));
+        for command in commands {
+            places.push(command.map(|(key, sender, submitted)| {
+                let (job, receiver) = Job::new(key, sender, submitted);
+                jobs.push((key, job));
+                receiver
+            }));
         }
-        let mut answered = Vec::with_capacity(answers.len());
-        for answer in answers {
-            answered.push(match answer {
-                Ok(receiver) => receiver.await.map_err(|_| stopping())?,
-                Err(refusal) => CommandAnswer { result: Err(refusal), revision: Revision(0) },
-            });
-        }
-        Ok(answered)
+        let mut pushed = self.queue.push_each(weight, jobs).into_iter();
+        let queued = places.into_iter().map(|place| {
+            let receiver = place?;
+            match pushed.next() {
+                Some(Err(refusal)) => Err(refusal),
+                _ => Ok(receiver),
+            }
+        });
+        QueuedAnswers(queued.collect())
     }
 
     /// Submits one command.
@@ -87,6 +91,28 @@ impl Commands {
             return Err(Refusal::new(ErrorCode::Internal, "one command has one result"));
         };
         Ok((result?, revision))
+    }
+}
+
+/// The answers to commands that are queued, in order, and the refusals of those that are not.
+pub(crate) struct QueuedAnswers(Vec<Result<oneshot::Receiver<CommandAnswer>, Refusal>>);
+
+impl QueuedAnswers {
+    /// Waits for all answers.
+    ///
+    /// # Errors
+    /// The writer ended before it answered a command: nothing is known of that one.
+    pub(crate) async fn all(self) -> Result<Vec<CommandAnswer>, Refusal> {
+        let mut answered = Vec::with_capacity(self.0.len());
+        // From the last one on: once it is answered, so are most of the others, and nobody is woken for each.
+        for place in self.0.into_iter().rev() {
+            answered.push(match place {
+                Ok(receiver) => receiver.await.map_err(|_| stopping())?,
+                Err(refusal) => CommandAnswer { result: Err(refusal), revision: Revision(0) },
+            });
+        }
+        answered.reverse();
+        Ok(answered)
     }
 }
 
@@ -273,6 +299,35 @@ mod tests {
     use periapt_host_api::{ModelName, UserName, command::ControllerCommand};
 
     use super::*;
+
+    fn add_model(name: &str) -> (QueueKey, Sender, Submitted) {
+        let input = Input::Controller(ControllerCommand::add_model(ModelName::new(name).unwrap()));
+        let caller = Caller::User(UserName::new("admin").unwrap());
+        (QueueKey::Controller, Sender::from(&caller), input.into())
+    }
+
+    #[tokio::test]
+    async fn commands_of_another_controller_wait_together_and_a_refused_one_stops_no_other() {
+        let queue = Arc::new(Queue::default());
+        let commands = Commands::new(Arc::clone(&queue));
+        let nonsense = Err(Refusal::bad_request("no sense"));
+        let forwarded = vec![Ok(add_model("a")), nonsense, Ok(add_model("b"))];
+        let answers = commands.queue_forwarded(forwarded, 3_000);
+        let (jobs, weight) = queue.take_weighed(1 << 20, 99).await;
+        assert_eq!((jobs.len(), weight), (2, 2_000));
+        for (revision, job) in (7..).zip(jobs) {
+            let answer = Answered { output: Output::Done, response: None };
+            let answer = CommandAnswer { result: Ok(answer), revision: Revision(revision) };
+            job.pending.answer(answer, Outcome::Evaluated);
+        }
+        let answers = answers.all().await.unwrap();
+        let told: Vec<_> = answers.iter().map(|answer| (answer.result.is_ok(), answer.revision.0)).collect();
+        assert_eq!(told, [(true, 7), (false, 0), (true, 8)]);
+
+        let answers = commands.queue_forwarded(vec![Ok(add_model("c")), Ok(add_model("d"))], 1);
+        drop(queue.take(1 << 20, 99).await);
+        assert_eq!(answers.all().await.unwrap_err().code, ErrorCode::OutcomeUnknown);
+    }
 
     #[tokio::test]
     async fn a_command_whose_writer_ends_before_it_answers_is_not_refused_as_one_to_send_again() {

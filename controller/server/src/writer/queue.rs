@@ -85,22 +85,60 @@ impl<T> Queue<T> {
         Ok(())
     }
 
+    /// Adds jobs at once, each to its queue, so that one batch may take all of them. Each weighs `weight` bytes. Returns the
+    /// outcomes in order: a queue without room refuses a job, and takes the others.
+    pub(crate) fn push_each(&self, weight: usize, jobs: Vec<(QueueKey, T)>) -> Vec<Result<(), Refusal>> {
+        let mut queues = self.lock();
+        let pushed = jobs.into_iter().map(|(key, job)| queues.push(key, weight, vec![job]));
+        let pushed: Vec<_> = pushed.collect();
+        drop(queues);
+        let refused = pushed.iter().filter(|pushed| pushed.is_err()).count();
+        if refused > 0 {
+            metrics().queue_refused.add(&[], refused as u64);
+        }
+        if refused < pushed.len() {
+            self.filled.notify_one();
+        }
+        pushed
+    }
+
+    /// Puts jobs back that were taken and had no effect: before all others of their queues, in order. They had room, so none
+    /// is refused; a closed queue drops them.
+    pub(crate) fn put_back(&self, jobs: Vec<(QueueKey, T)>) {
+        if jobs.is_empty() {
+            return;
+        }
+        let mut queues = self.lock();
+        for (key, job) in jobs.into_iter().rev() {
+            queues.put_back(key, job);
+        }
+        queues.measure();
+        drop(queues);
+        self.filled.notify_one();
+    }
+
     /// Waits until the queue has jobs, and takes up to `max_bytes` and `max_count`, but at least one.
     pub(crate) async fn take(&self, max_bytes: usize, max_count: usize) -> Vec<T> {
+        self.take_weighed(max_bytes, max_count).await.0
+    }
+
+    /// Takes jobs as [`Self::take`] does, and also returns their weight in bytes.
+    pub(crate) async fn take_weighed(&self, max_bytes: usize, max_count: usize) -> (Vec<T>, usize) {
         loop {
             let taken = self.take_waiting(max_bytes, max_count);
-            if !taken.is_empty() {
+            if !taken.0.is_empty() {
                 return taken;
             }
             self.filled.notified().await;
         }
     }
 
-    fn take_waiting(&self, max_bytes: usize, max_count: usize) -> Vec<T> {
+    fn take_waiting(&self, max_bytes: usize, max_count: usize) -> (Vec<T>, usize) {
         let mut queues = self.lock();
+        let before = queues.bytes;
         let taken = queues.take(max_bytes, max_count);
         queues.measure();
-        taken
+        (taken, before.saturating_sub(queues.bytes))
     }
 
     /// Refuses new jobs from now on, and drops the queued ones.
@@ -144,6 +182,18 @@ impl<T> KeyedQueues<T> {
         self.count += count;
         self.measure();
         Ok(())
+    }
+
+    fn put_back(&mut self, key: QueueKey, job: T) {
+        if self.closed {
+            return;
+        }
+        let waiting =
+            self.queues.entry(key).or_insert_with(|| Waiting { jobs: VecDeque::new(), bytes: 0, credit: 0 });
+        waiting.jobs.push_front((LEAST_WEIGHT, Instant::now(), job));
+        waiting.bytes += LEAST_WEIGHT;
+        self.bytes += LEAST_WEIGHT;
+        self.count += 1;
     }
 
     /// Tells the metrics how much waits.
@@ -249,11 +299,44 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn jobs_of_several_queues_come_at_once_and_one_without_room_stops_no_other() {
+        let queue = Queue::default();
+        for _ in 0..MAX_COUNT / MODEL_SHARE {
+            queue.push(model(1), 1, vec!["x"]).unwrap();
+        }
+        let jobs = vec![(model(2), "a"), (model(1), "full"), (model(3), "b"), (model(2), "c")];
+        let pushed: Vec<_> = queue.push_each(1, jobs).into_iter().map(|pushed| pushed.is_ok()).collect();
+        assert_eq!(pushed, [true, false, true, true]);
+        let (taken, weight) = queue.take_weighed(usize::MAX, usize::MAX).await;
+        let others: Vec<_> = taken.iter().copied().filter(|job| *job != "x").collect();
+        assert_eq!(others, ["a", "c", "b"], "each queue keeps its order");
+        assert_eq!(weight, (MAX_COUNT / MODEL_SHARE + 3) * LEAST_WEIGHT);
+    }
+
+    #[tokio::test]
+    async fn what_is_put_back_is_taken_before_what_came_later_and_in_its_order() {
+        let queue = Queue::default();
+        queue.push(model(1), 3, vec!["1", "2", "3"]).unwrap();
+        let taken = queue.take(usize::MAX, 2).await;
+        queue.push(model(2), 1, vec!["other"]).unwrap();
+        queue.put_back(taken.into_iter().map(|job| (model(1), job)).collect());
+        let again = queue.take(usize::MAX, usize::MAX).await;
+        let of_model: Vec<_> = again.into_iter().filter(|job| *job != "other").collect();
+        assert_eq!(of_model, ["1", "2", "3"]);
+        let empty = queue.lock();
+        assert_eq!((empty.bytes, empty.count), (0, 0));
+    }
+
+    #[tokio::test]
     async fn a_closed_queue_refuses() {
         let queue = Queue::default();
         queue.push(QueueKey::Controller, 1, vec![1]).unwrap();
         assert_eq!(queue.take(99, 99).await, [1]);
         queue.close();
         assert_eq!(queue.push(QueueKey::Controller, 1, vec![2]).unwrap_err().code, ErrorCode::TryAgain);
+        let refused = queue.push_each(1, vec![(QueueKey::Controller, 3)]);
+        assert!(refused.iter().all(Result::is_err) && refused.len() == 1);
+        queue.put_back(vec![(QueueKey::Controller, 4)]);
+        assert!(queue.lock().queues.is_empty());
     }
 }

@@ -12,15 +12,34 @@ use periapt_host_api::{
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::blob::{Download, pieces};
-use crate::{Client, ClientError, Result};
+use crate::{Client, ClientError, Result, request::Received};
 
 /// The longest time to give another controller a copy of a blob.
 const COPIED_WITHIN: Duration = Duration::from_secs(1_800);
 
+/// Commands that the controller that leads has queued.
+pub struct QueuedCommands {
+    received: Received,
+    within: Duration,
+}
+
+impl QueuedCommands {
+    /// Waits for the answers to all of them, in order.
+    ///
+    /// # Errors
+    /// Answers that do not come, after which nothing is known of any command.
+    pub async fn answers<A: DeserializeOwned>(self) -> Result<A> {
+        self.received.value(self.within).await
+    }
+}
+
 impl Client {
-    /// Passes commands on to the controller that leads, and returns their answers. Both sides know the forms.
-    pub async fn forward_commands<A: DeserializeOwned>(&self, commands: &impl Serialize) -> Result<A> {
-        self.call(Method::POST, "/v1/controllers/commands").json(commands)?.value().await
+    /// Passes commands on to the controller that leads, and returns once it has queued them: commands that are passed on
+    /// later are carried out later. Both sides know the forms. A controller of a release before this one queues and answers
+    /// at the same time.
+    pub async fn forward_commands(&self, commands: &impl Serialize) -> Result<QueuedCommands> {
+        let call = self.call(Method::POST, "/v1/controllers/commands").json(commands)?;
+        Ok(QueuedCommands { within: self.options().answer_within, received: call.response().await? })
     }
 
     /// Tells the controller that leads which agents are connected to another one, and returns what it knows of all.

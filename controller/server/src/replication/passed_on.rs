@@ -1,0 +1,128 @@
+//! The commands that a following controller has passed on to the one that leads, in groups.
+
+use std::sync::Arc;
+
+use periapt_host_api::Revision;
+use tokio::task::JoinSet;
+
+use super::{
+    Links, RoleReceiver,
+    forward::{Answered, forward},
+    turns::Turns,
+};
+use crate::writer::{Job, Queue, Writer, give_back};
+
+/// The most groups under way at a time. The leading controller answers some of them with one batch, while others wait for
+/// the next one. Commands that come while all are under way leave together once one of them is answered.
+const MAX_GROUPS: usize = 16;
+
+/// The bytes of commands under way beyond which no group leaves: as many as one batch takes. So a group of large commands is
+/// under way alone, and the memory is bounded.
+const MAX_GROUP_BYTES: usize = 1 << 20;
+
+/// Commands that were passed on to the controller that leads.
+#[derive(Default)]
+pub(crate) struct PassedOn {
+    /// The groups under way.
+    pub(super) groups: Groups,
+    /// Their order.
+    pub(super) turns: Turns,
+    /// The answers that wait until this controller has applied what the commands wrote.
+    pub(super) answered: Answered,
+}
+
+/// The groups of commands that are under way.
+#[derive(Default)]
+pub(super) struct Groups {
+    /// Each with the weight of its commands in bytes.
+    tasks: JoinSet<(usize, Answered)>,
+    bytes: usize,
+}
+
+impl Groups {
+    /// Returns true if one more group may leave.
+    pub(super) fn have_room(&self) -> bool {
+        self.tasks.len() < MAX_GROUPS && self.bytes < MAX_GROUP_BYTES
+    }
+
+    fn add(&mut self, bytes: usize, answered: impl Future<Output = Answered> + Send + 'static) {
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.tasks.spawn(async move { (bytes, answered.await) });
+    }
+
+    /// Waits until a group has ended; for ever if there is none.
+    pub(super) async fn came_back(&mut self) -> Answered {
+        match self.tasks.join_next().await {
+            Some(ended) => {
+                // A task that ended without answers has dropped the commands, and with them refused their callers.
+                let (bytes, answered) = ended.unwrap_or_default();
+                self.bytes = if self.tasks.is_empty() { 0 } else { self.bytes.saturating_sub(bytes) };
+                answered
+            }
+            None => std::future::pending().await,
+        }
+    }
+}
+
+impl PassedOn {
+    /// Passes commands on as the next group, which weighs so many bytes. The caller has waited for its turn and for room.
+    pub(super) fn pass_on(&mut self, links: Links, role: RoleReceiver, (jobs, bytes): (Vec<Job>, usize)) {
+        let turn = self.turns.next();
+        self.groups.add(bytes, forward(links, role, turn, jobs));
+    }
+
+    /// Answers all callers without further waiting: this controller has applied what was written before it leads.
+    pub(super) fn finish(&mut self, queue: Arc<Queue<Job>>) {
+        let mut answered = std::mem::take(&mut self.answered);
+        let mut groups = std::mem::take(&mut self.groups);
+        tokio::spawn(async move {
+            while !groups.tasks.is_empty() {
+                answered.extend(groups.came_back().await);
+                answered.release(Revision(u64::MAX));
+            }
+            answered.release(Revision(u64::MAX));
+            give_back(&queue, answered.take_untaken());
+        });
+    }
+}
+
+/// Takes the commands of the next group from the queue, once the last group is queued by the controller that leads. Also
+/// returns their weight in bytes.
+pub(super) async fn next_group(turns: &mut Turns, writer: &Writer) -> (Vec<Job>, usize) {
+    turns.until_free().await;
+    writer.take_weighed().await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn groups_are_bounded_by_their_number_and_by_their_bytes() {
+        let mut groups = Groups::default();
+        for _ in 0..MAX_GROUPS {
+            assert!(groups.have_room());
+            groups.add(1, std::future::ready(Answered::default()));
+        }
+        assert!(!groups.have_room());
+        groups.came_back().await;
+        assert!(groups.have_room());
+
+        groups.add(MAX_GROUP_BYTES, std::future::ready(Answered::default()));
+        assert!(!groups.have_room(), "what is large is under way alone");
+        while !groups.tasks.is_empty() {
+            groups.came_back().await;
+        }
+        assert!(groups.have_room());
+        assert_eq!(groups.bytes, 0);
+    }
+
+    #[tokio::test]
+    async fn a_group_whose_task_is_lost_takes_no_room_for_ever() {
+        let mut groups = Groups::default();
+        groups.add(MAX_GROUP_BYTES, std::future::pending());
+        groups.tasks.abort_all();
+        groups.came_back().await;
+        assert!(groups.have_room());
+    }
+}
