@@ -16,9 +16,9 @@ use crate::writer::{Job, Queue, Writer, give_back};
 /// the next one. Commands that come while all are under way leave together once one of them is answered.
 const MAX_GROUPS: usize = 16;
 
-/// The bytes of commands under way beyond which no group leaves: as many as one batch takes. So a group of large commands is
-/// under way alone, and the memory is bounded.
-const MAX_GROUP_BYTES: usize = 1 << 20;
+/// The bytes of commands under way from which on no further group leaves: as many as one batch takes. With one more group
+/// they bound the memory, and large commands do not fill the queue of the leading controller.
+const MAX_BYTES_UNDER_WAY: usize = 1 << 20;
 
 /// Commands that were passed on to the controller that leads.
 #[derive(Default)]
@@ -42,7 +42,7 @@ pub(super) struct Groups {
 impl Groups {
     /// Returns true if one more group may leave.
     pub(super) fn have_room(&self) -> bool {
-        self.tasks.len() < MAX_GROUPS && self.bytes < MAX_GROUP_BYTES
+        self.tasks.len() < MAX_GROUPS && self.bytes < MAX_BYTES_UNDER_WAY
     }
 
     fn add(&mut self, bytes: usize, answered: impl Future<Output = Answered> + Send + 'static) {
@@ -108,8 +108,8 @@ mod tests {
         groups.came_back().await;
         assert!(groups.have_room());
 
-        groups.add(MAX_GROUP_BYTES, std::future::ready(Answered::default()));
-        assert!(!groups.have_room(), "what is large is under way alone");
+        groups.add(MAX_BYTES_UNDER_WAY, std::future::ready(Answered::default()));
+        assert!(!groups.have_room(), "no group leaves after a large one");
         while !groups.tasks.is_empty() {
             groups.came_back().await;
         }
@@ -120,7 +120,7 @@ mod tests {
     #[tokio::test]
     async fn a_group_whose_task_is_lost_takes_no_room_for_ever() {
         let mut groups = Groups::default();
-        groups.add(MAX_GROUP_BYTES, std::future::pending());
+        groups.add(MAX_BYTES_UNDER_WAY, std::future::pending());
         groups.tasks.abort_all();
         groups.came_back().await;
         assert!(groups.have_room());

@@ -21,6 +21,7 @@ mod clock;
 mod consistency;
 mod faults;
 mod fold;
+mod forwarding;
 mod laws;
 mod log;
 mod programs;
