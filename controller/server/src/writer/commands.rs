@@ -104,7 +104,7 @@ impl QueuedAnswers {
     /// The writer ended before it answered a command: nothing is known of that one.
     pub(crate) async fn all(self) -> Result<Vec<CommandAnswer>, Refusal> {
         let mut answered = Vec::with_capacity(self.0.len());
-        // From the last one on: once it is answered, so are most of the others, and nobody is woken for each.
+        // From the last one on: once it is answered, so are most of the others, and the caller is woken once.
         for place in self.0.into_iter().rev() {
             answered.push(match place {
                 Ok(receiver) => receiver.await.map_err(|_| stopping())?,

@@ -19,6 +19,7 @@ mod behind;
 mod chance;
 mod clock;
 mod consistency;
+mod crowds;
 mod faults;
 mod fold;
 mod forwarding;
