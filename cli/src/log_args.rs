@@ -10,8 +10,10 @@ use std::{
 use clap::Args;
 use periapt_blobs::S3Options;
 use periapt_controller::{LogBounds, ReplicationOptions};
-use periapt_host_api::{LEVEL, Revision, StoreId, member::LogPlace};
-use periapt_log_etcd::{EtcdLog, EtcdOptions, EtcdTls, EtcdUrl, EtcdUrlError, OpenError};
+use periapt_host_api::{Digest, LEVEL, Revision, StoreId, member::LogPlace};
+use periapt_log_etcd::{
+    BegunLog, EtcdLog, EtcdOptions, EtcdTls, EtcdUrl, EtcdUrlError, OpenError, RemoveError,
+};
 use periapt_transport::{Readers, read_file};
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +21,13 @@ use crate::error::{Explain as _, Failure, Result, with_source};
 
 /// The MiB to which an operator may bound the log. More than half of it stays free of the entries that are always kept.
 pub(crate) const BOUND: RangeInclusive<i64> = 256..=1_048_576;
+
+/// Returns the identity of a new store and its log.
+pub(crate) fn new_identity() -> Result<StoreId> {
+    let mut seed = [0; 16];
+    getrandom::fill(&mut seed).map_err(|error| Failure::new(format!("no randomness: {error}")))?;
+    Ok(StoreId(uuid::Builder::from_random_bytes(seed).into_uuid()))
+}
 
 /// The options. The client's file keeps them, so that the controller is started again with them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args, Serialize, Deserialize)]
@@ -154,12 +163,7 @@ impl LogArgs {
         blobs: Option<S3Options>,
     ) -> Result<Option<ReplicationOptions>> {
         let Some(options) = self.options(fresh)? else { return Ok(None) };
-        let own = || rustix::system::uname().nodename().to_string_lossy().into_owned();
-        let name = self.member.clone().unwrap_or_else(own);
-        let name = member(&name).map_err(|reason| {
-            Failure::new(format!("controller name {name:?}: {reason}"))
-                .with_hint("--member gives it another name")
-        })?;
+        let name = self.name()?;
         let log = match kept {
             KeptData::Store => EtcdLog::open_present(&options).await,
             KeptData::Keys | KeptData::Nothing => EtcdLog::open(&options).await,
@@ -195,12 +199,41 @@ impl LogArgs {
         }
     }
 
-    /// Makes the log of a restored store. Does nothing if no log is named.
-    pub(crate) async fn restore(&self, store: StoreId, position: Revision) -> Result<()> {
-        match self.options(store)? {
-            Some(options) => EtcdLog::restore(&options, position).await.map_err(unusable),
-            None => Ok(()),
-        }
+    /// Makes the log of a new set of controllers, which begins after a position. Does nothing if no log is named.
+    pub(crate) async fn begin(&self, store: StoreId, after: Revision) -> Result<()> {
+        let Some(options) = self.options(store)? else { return Ok(()) };
+        self.name()?;
+        EtcdLog::begin(&options, after).await.map_err(unusable)
+    }
+
+    /// Removes a log that was begun, if the controller of this name with these keys alone has written into it. It has ended.
+    /// The failure says what is left.
+    pub(crate) async fn remove(&self, store: StoreId, after: Revision, keys: Option<Digest>) -> Result<()> {
+        let Some(options) = self.options(store)? else { return Ok(()) };
+        // With a name that is none, it was never begun.
+        let Ok(member) = self.name() else { return Ok(()) };
+        let begun = BegunLog { after, member, keys };
+        let prefix = format!("{}/", options.url.prefix);
+        let left = |error| match error {
+            RemoveError::Shared(reason) => {
+                Failure::new(format!("the log below {prefix:?} stays in etcd: {reason}"))
+            }
+            RemoveError::Open(error) => Failure::new(format!(
+                "its log stays in etcd: {error}; unless other controllers use it by then, 'etcdctl del --prefix {prefix}' \
+                 deletes it",
+            )),
+        };
+        EtcdLog::remove(&options, &begun).await.map_err(left)
+    }
+
+    /// Returns the name of the controller among those of the log.
+    fn name(&self) -> Result<String> {
+        let own = || rustix::system::uname().nodename().to_string_lossy().into_owned();
+        let name = self.member.clone().unwrap_or_else(own);
+        member(&name).map_err(|reason| {
+            Failure::new(format!("controller name {name:?}: {reason}"))
+                .with_hint("--member gives it another name")
+        })
     }
 
     /// Reads the certificates; none if no log is named.
@@ -231,7 +264,7 @@ fn unusable(error: OpenError) -> Failure {
         ),
         OpenError::Present(_) => Some(
             "a further controller of that set begins with `periapt controller join`, and a token of `periapt \
-             controller-token`; a bootstrap that was undone leaves its log in etcd, which you delete before you repeat it",
+             controller-token`; a bootstrap that was killed leaves its log in etcd, which you delete before you repeat it",
         ),
         OpenError::Absent(_) => Some(
             "--log must name the log that the store of this controller was fed from; if that log is lost, or there was \

@@ -24,6 +24,11 @@ impl Keys {
         &self.prefix
     }
 
+    /// Returns the prefix of all keys of the shard.
+    pub(crate) fn shard(&self) -> &str {
+        &self.shard
+    }
+
     pub(crate) fn id(&self) -> String {
         format!("{}id", self.prefix)
     }

@@ -30,6 +30,7 @@ mod open;
 mod options;
 mod pool;
 mod read;
+mod remove;
 mod shared;
 #[cfg(feature = "testing")]
 pub mod testing;
@@ -40,4 +41,5 @@ mod value;
 pub use error::OpenError;
 pub use log::EtcdLog;
 pub use options::{Compaction, EtcdOptions, EtcdTls, EtcdTuning};
+pub use remove::{BegunLog, RemoveError};
 pub use url::{Encryption, EtcdUrl, EtcdUrlError};

@@ -8,10 +8,10 @@ use periapt_host_api::{Revision, StoreId};
 use periapt_log::{Announcement, Leadership, Log, LogError, LogLeader, StoredEntry, Term};
 
 use crate::{
-    EtcdOptions, EtcdTuning, OpenError, follow,
+    BegunLog, EtcdOptions, EtcdTuning, OpenError, RemoveError, follow,
     keys::Keys,
     lead, leaders,
-    open::{find, is_free, open, restore},
+    open::{begin, find, is_free, open, reach},
     pool::Pool,
     shared::Shared,
 };
@@ -39,13 +39,27 @@ impl EtcdLog {
         is_free(options, &Keys::new(&options.url.prefix, 0)).await
     }
 
-    /// Makes a log without entries, which begins after the position of a restored store. A log that no controller has ever
-    /// led is replaced.
+    /// Makes a log without entries, which begins after a position: that of a restored store, or 0. A log that no controller
+    /// has ever led is replaced.
     ///
     /// # Errors
-    /// [`OpenError::Present`], or why etcd cannot be used; nothing was written then.
-    pub async fn restore(options: &EtcdOptions, position: Revision) -> Result<(), OpenError> {
-        restore(options, &Keys::new(&options.url.prefix, 0), position).await
+    /// [`OpenError::Present`], or why etcd cannot be used; nothing was written then. If etcd did not answer in time, it may
+    /// have made the log.
+    pub async fn begin(options: &EtcdOptions, position: Revision) -> Result<(), OpenError> {
+        begin(options, &Keys::new(&options.url.prefix, 0), position).await
+    }
+
+    /// Removes the log of this identity that a bootstrap has begun, if its controller alone has written into it. That
+    /// controller has ended. Other keys below the prefix stay. Does nothing if there is no log.
+    ///
+    /// # Errors
+    /// [`RemoveError::Shared`] if another controller has written there, or why etcd cannot be used. Nothing was removed
+    /// then, unless etcd did not answer in time.
+    pub async fn remove(options: &EtcdOptions, begun: &BegunLog) -> Result<(), RemoveError> {
+        let tuning = EtcdTuning::default();
+        let keys = Keys::new(&options.url.prefix, tuning.shard);
+        let pool = reach(options).await?;
+        Self::of((pool, options.fresh_id), keys, tuning).shared.remove(begun).await
     }
 
     /// Opens a log that controllers have, and writes nothing.

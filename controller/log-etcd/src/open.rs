@@ -55,6 +55,13 @@ pub(crate) async fn find(options: &EtcdOptions, keys: &Keys) -> Result<(Pool, St
 
 /// Checks the cluster, and writes nothing.
 pub(crate) async fn check(options: &EtcdOptions) -> Result<Pool, OpenError> {
+    let pool = reach(options).await?;
+    check_alarms(&pool).await?;
+    Ok(pool)
+}
+
+/// Connects to the cluster, which may be full.
+pub(crate) async fn reach(options: &EtcdOptions) -> Result<Pool, OpenError> {
     let tls = connect::tls(options)?;
     let mut members = Vec::new();
     for endpoint in &options.url.endpoints {
@@ -62,7 +69,6 @@ pub(crate) async fn check(options: &EtcdOptions) -> Result<Pool, OpenError> {
     }
     let pool = Pool::new(members);
     check_members(&pool).await?;
-    check_alarms(&pool).await?;
     Ok(pool)
 }
 
@@ -162,7 +168,7 @@ async fn check_alarms(pool: &Pool) -> Result<(), OpenError> {
 }
 
 /// Returns the failure of a call that a majority must answer, after a member has answered by itself.
-fn without_quorum(failure: Failure) -> OpenError {
+pub(crate) fn without_quorum(failure: Failure) -> OpenError {
     match failure {
         Failure::Unavailable(reason) => OpenError::NoQuorum(reason),
         Failure::Authentication(reason) => OpenError::Denied(reason),
@@ -216,7 +222,7 @@ pub(crate) async fn is_free(options: &EtcdOptions, keys: &Keys) -> Result<(), Op
 }
 
 /// Makes a log that begins after a position, in the place of one that no controller has ever led.
-pub(crate) async fn restore(options: &EtcdOptions, keys: &Keys, position: Revision) -> Result<(), OpenError> {
+pub(crate) async fn begin(options: &EtcdOptions, keys: &Keys, position: Revision) -> Result<(), OpenError> {
     let pool = check(options).await?;
     let still_unled = unled(&pool, keys).await?;
     let end = position.0.to_string();
@@ -260,13 +266,13 @@ async fn unled(pool: &Pool, keys: &Keys) -> Result<[Compare; 2], OpenError> {
     Ok([still(keys.id(), id.map(|id| encode_id(id).into_bytes())), still(keys.term(), term)])
 }
 
-/// Makes the keys of the shard, unless it has them.
+/// Makes the keys of the shard, unless it has them. Those of a log that was removed meanwhile are not made.
 async fn prepare_shard(pool: &Pool, keys: &Keys) -> Result<(), OpenError> {
     pool.call(TIMEOUT, |mut member| {
         let fresh = [keys.term(), keys.end(), keys.trimmed()];
-        let make = Txn::new()
-            .when(fresh.clone().map(|key| Compare::create_revision(key, CompareOp::Equal, 0)))
-            .and_then(fresh.map(|key| TxnOp::put(key, UNLED, None)));
+        let mut absent = fresh.clone().map(|key| Compare::create_revision(key, CompareOp::Equal, 0)).to_vec();
+        absent.push(Compare::create_revision(keys.id(), CompareOp::Greater, 0));
+        let make = Txn::new().when(absent).and_then(fresh.map(|key| TxnOp::put(key, UNLED, None)));
         async move { member.kv.txn(make).await }
     })
     .await

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use futures_util::StreamExt as _;
-use periapt_host_api::{LEVEL, Level, Revision, StoreId};
+use periapt_host_api::{Digest, LEVEL, Level, Revision, StoreId};
 use periapt_log::{Announcement, Content, Entry, EntryId, Log as _, LogError, LogHead};
 use periapt_log_etcd::{EtcdLog, EtcdOptions, EtcdUrl, OpenError, testing::TestEtcd};
 use uuid::Uuid;
@@ -92,13 +92,29 @@ async fn head_at(log: &EtcdLog, trimmed: Revision) -> anyhow::Result<LogHead> {
 
 /// Leads a log that no controller leads any more, and appends an entry of a level that no program knows yet.
 pub(crate) fn append_newer_entry(etcd: &TestEtcd) -> anyhow::Result<()> {
+    let newer = Announcement { member: "newer".to_owned(), level: Level(LEVEL.0 + 1), ..nowhere() };
+    append_term_of(etcd, newer)
+}
+
+/// Leads a log that no controller leads any more as one with other keys, and appends the entry that begins its term.
+pub(crate) fn append_foreign_term(etcd: &TestEtcd) -> anyhow::Result<()> {
+    let keys = Some(Digest::of(b"foreign"));
+    append_term_of(etcd, Announcement { member: "foreign".to_owned(), keys, level: LEVEL, ..nowhere() })
+}
+
+/// Returns the announcement of a controller that nobody reaches.
+fn nowhere() -> Announcement {
+    Announcement { url: "https://127.0.0.1:1".to_owned(), ..Announcement::default() }
+}
+
+/// Leads a log that no controller leads any more, and appends the entry that begins the term.
+fn append_term_of(etcd: &TestEtcd, announcement: Announcement) -> anyhow::Result<()> {
     done(async {
         let log = opened(etcd).await?;
-        let (level, url) = (Level(LEVEL.0 + 1), "https://127.0.0.1:1".to_owned());
-        let newer = Announcement { member: "newer".to_owned(), url, level, ..Announcement::default() };
-        let leadership = log.acquire(newer.clone()).await?;
+        let level = announcement.level;
+        let leadership = log.acquire(announcement.clone()).await?;
         let (head, term) = (head_of(&log).await?, leadership.term());
-        let (id, content) = (EntryId(Uuid::from_u128(8)), Content::Term(newer));
+        let (id, content) = (EntryId(Uuid::from_u128(8)), Content::Term(announcement));
         let entry = Entry { id, term, at: head.at, level, previous: head.digest, content };
         Ok(log.append(term, Revision(head.position.0 + 1), entry.encode()?).await?)
     })

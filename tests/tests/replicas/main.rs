@@ -25,6 +25,7 @@ mod shop;
 mod site;
 mod stale;
 mod story;
+mod undone;
 mod upgrading;
 mod witness;
 

@@ -1,25 +1,22 @@
 //! `bootstrap`: a controller in the background, and an agent on this machine.
 
-use std::{
-    collections::BTreeMap,
-    net::SocketAddr,
-    path::{Path, PathBuf},
-};
+mod backup;
+mod log;
+
+use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf};
 
 use clap::Args;
 use periapt_agent::{ContainerDriver, try_containers};
 use periapt_blobs::SharedStore;
-use periapt_controller::{
-    BackupChain, BackupKeys, RestoredKeys, RestoredLog, StoppedController, derive_key, recover, restore,
-};
+use periapt_controller::{RestoredLog, recover, restore};
 use periapt_host_api::{
-    AgentName, ModelName,
-    backup::KeySource,
+    AgentName, ModelName, Revision,
     command::ControllerCommand,
     settings::{ModelSettings, SettingKey},
 };
 use periapt_transport::PublicName;
 
+use self::{backup::Backup, log::NewLog};
 use crate::{
     agent_program::child_program,
     blobs_args::BlobsArgs,
@@ -32,7 +29,7 @@ use crate::{
     error::{Failure, Result, with_source},
     issuer::IssuerArgs,
     local::{StartOptions, alive, listening, start_agent, start_controller, trusted},
-    log_args::LogArgs,
+    log_args::{LogArgs, new_identity},
     logging::silent_environment,
     parse::cloud::HERE,
     parse::settings,
@@ -49,8 +46,8 @@ const DEFAULT_NAME: &str = "local";
 /// Start a controller on this machine, with an agent that runs units
 ///
 /// Both run in the background and keep their data in the client's data directory. No model is made: `periapt
-/// add-model` makes one. Of two names the first is the cloud, as in Juju: localhost, the only one for a controller. An
-/// interrupted bootstrap ends both processes and leaves nothing but its log in etcd, if it has begun one.
+/// add-model` makes one. Of two names the first is the cloud, as in Juju: localhost, the only one for a controller. A
+/// bootstrap that fails or is interrupted ends both processes and removes what it has made, its log in etcd included.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  periapt bootstrap\n  periapt bootstrap staging --listen 127.0.0.1:17070\n  periapt bootstrap prod --listen 0.0.0.0:17070 --public-name node-1.example\n  periapt bootstrap localhost staging --no-switch\n  periapt bootstrap --workloads wasm,namespaces\n  periapt bootstrap prod --oidc-issuer https://id.example --oidc-client-id periapt\n  periapt bootstrap prod --restore monday.tar --listen 0.0.0.0:17070 --public-name node-1.example\n  periapt bootstrap prod --restore tuesday.tar --restore-base monday.tar --identity key.txt\n  periapt bootstrap prod --blobs s3://periapt/prod --blobs-endpoint https://s3.example --blobs-credentials s3.credentials"
@@ -124,14 +121,6 @@ struct Begun {
     guards: Vec<StartGuard>,
 }
 
-/// The origin of a restored controller.
-enum Backup {
-    /// A backup with the keys to it.
-    File { chain: Box<BackupChain>, keys: RestoredKeys },
-    /// The directory of a controller that has ended.
-    Directory(Box<StoppedController>),
-}
-
 /// The choice whether the new controller becomes the current one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Switch {
@@ -175,14 +164,15 @@ impl Verb for Bootstrap {
                 .say(format_args!("Removed what an interrupted bootstrap of controller \"{name}\" had left"));
         }
         context.say(format_args!("Creating controller \"{name}\" on this machine"));
-        let mut begun = None;
+        let (mut begun, mut log) = (None, None);
+        let made = (&mut begun, &mut log);
         let started = tokio::select! {
             biased;
             signal = interrupts.next() => {
                 let message = "bootstrap was interrupted, and undone".to_owned();
                 Err(Failure::Interrupted { message, signal })
             }
-            started = self.start(context, (name, &mut starting), &mut begun, (backup, blobs)) => started,
+            started = self.start(context, (name, &mut starting), made, (backup, blobs)) => started,
         };
         let switch = if self.no_switch { Switch::No } else { Switch::Here };
         let recorded = started.and_then(|()| write_down(context, name, begun.as_ref(), switch));
@@ -206,7 +196,7 @@ impl Verb for Bootstrap {
                 );
             }
             // The started processes are ended here, and not by their guard alone: none is left when this process ends.
-            Err(failure) => return Err(failure.and_undoing(starting.undo().await)),
+            Err(failure) => return Err(failure.and_undoing(self.undo(starting, log).await)),
         };
         let kept: Vec<_> = defaults.keys().cloned().collect();
         tokio::select! {
@@ -254,90 +244,27 @@ impl Bootstrap {
         name.parse().map_err(|error: ControllerNameError| Failure::new(error.to_string()))
     }
 
-    /// Opens the backup, gets the keys to it, and reads it once to its end, so that one that cannot be used is refused
-    /// before anything is written.
-    async fn backup(&self) -> Result<Option<Backup>> {
-        let Some(path) = &self.restore else {
-            return match &self.passphrase.passphrase_file {
-                Some(_) => Err(Failure::new("--passphrase-file is for --restore")),
-                None => Ok(None),
-            };
-        };
-        if path.is_dir() {
-            return self.stopped(path).await.map(Some);
-        }
-        let open = || BackupChain::at(path, &self.restore_base).map_err(with_source);
-        let chain = open()?;
-        let keys = match (&chain.manifest().keys, &self.restore_keys) {
-            (_, Some(directory)) => {
-                RestoredKeys::Given(BackupKeys::in_directory(directory).map_err(with_source)?)
-            }
-            (Some(KeySource::Passphrase(derivation)), None) => {
-                if !self.identity.identity.is_empty() {
-                    return Err(Failure::new(format!(
-                        "the keys in {} are encrypted by a passphrase",
-                        path.display()
-                    ))
-                    .with_hint("leave out --identity"));
-                }
-                let passphrase = self.passphrase.existing()?;
-                RestoredKeys::Encrypted(derive_key(&passphrase, derivation).map_err(with_source)?)
-            }
-            (Some(KeySource::Recipients(wrapped)), None) => {
-                RestoredKeys::Encrypted(self.identity.key(path, wrapped)?)
-            }
-            (None, None) => {
-                return Err(Failure::new(format!("{} has no keys", path.display())).with_hint(
-                    "--restore-keys DIR names a directory with secret-key, ca-key.pem and ca.pem",
-                ));
-            }
-        };
-        let key = match &keys {
-            RestoredKeys::Encrypted(key) => Some(key),
-            RestoredKeys::Given(_) => None,
-        };
-        chain.verify(key).await.map_err(with_source)?;
-        Ok(Some(Backup::File { chain: Box::new(open()?), keys }))
-    }
-
-    /// Opens the directory of a controller that has ended, and checks all of it.
-    async fn stopped(&self, path: &Path) -> Result<Backup> {
-        let given = self.restore_keys.is_some() || self.passphrase.passphrase_file.is_some();
-        if given || !self.identity.identity.is_empty() || !self.restore_base.is_empty() {
-            return Err(Failure::new(format!(
-                "{} is the directory of a controller: it is whole, and its keys are in the clear",
-                path.display()
-            ))
-            .with_hint(
-                "leave out --restore-keys, --restore-base, --passphrase-file and --identity, which are for a backup",
-            ));
-        }
-        let stopped = StoppedController::at(path).await.map_err(with_source)?;
-        if !self.blobs.is_given() {
-            stopped.check_blobs().await.map_err(with_source)?;
-        }
-        Ok(Backup::Directory(Box::new(stopped)))
-    }
-
     /// Starts both, and passes on the processes that run.
     async fn start(
         &self,
         context: &Context,
         (name, starting): (&ControllerName, &mut Starting),
-        begun: &mut Option<Begun>,
+        (begun, log): (&mut Option<Begun>, &mut Option<NewLog>),
         (backup, blobs): (Option<Backup>, Option<SharedStore>),
     ) -> Result<()> {
         let directory = starting.directory().clone();
         self.try_workloads(context, &directory).await?;
         if let Some(backup) = backup {
-            let log = if self.log.is_given() { RestoredLog::New } else { RestoredLog::None };
+            let place = if self.log.is_given() { RestoredLog::New } else { RestoredLog::None };
             let (into, blobs) = (directory.controller(), blobs.as_ref());
             let restored = match backup {
-                Backup::File { chain, keys } => restore(*chain, &into, &keys, blobs, log).await,
-                Backup::Directory(stopped) => recover(*stopped, &into, blobs, log).await,
+                Backup::File { chain, keys } => restore(*chain, &into, &keys, blobs, place).await,
+                Backup::Directory(stopped) => recover(*stopped, &into, blobs, place).await,
             };
             let restored = restored.map_err(with_source)?;
-            self.log.restore(restored.store, restored.revision).await?;
+            self.begin_log(log, restored.store, restored.revision).await?;
+        } else {
+            self.begin_log(log, new_identity()?, Revision(0)).await?;
         }
         let public_names: Vec<String> = self.public_names.iter().map(ToString::to_string).collect();
         let tls: Option<TlsFiles> = self.tls.files()?.map(Into::into);

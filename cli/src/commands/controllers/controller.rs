@@ -5,7 +5,6 @@ use std::{net::SocketAddr, path::PathBuf};
 use clap::{Args, Subcommand};
 use periapt_controller::{Listen, Options, Program, RunError, TlsListen};
 use periapt_helper::{Resident, give_back_what_is_freed};
-use periapt_host_api::StoreId;
 use periapt_transport::PublicName;
 
 use crate::{
@@ -17,7 +16,7 @@ use crate::{
     files::make_private,
     issuer::IssuerArgs,
     local::{self, StartOptions},
-    log_args::{KeptData, LogArgs},
+    log_args::{KeptData, LogArgs, new_identity},
     logging::{LogFormat, Service},
     process::ProcessId,
     program,
@@ -174,7 +173,7 @@ impl Run {
             options = options.with_shared_blobs(&store).map_err(with_source)?;
             place = Some(options_of_store);
         }
-        options.replication = self.log.open(StoreId(random_uuid()?), kept, place).await?;
+        options.replication = self.log.open(new_identity()?, kept, place).await?;
         let service = options.build().await.map_err(with_source)?;
         let mut handle = service.handle();
         let listens = handle.address();
@@ -190,12 +189,6 @@ impl Run {
         })?;
         make_way(&programs, Some(listens))
     }
-}
-
-fn random_uuid() -> Result<uuid::Uuid> {
-    let mut seed = [0; 16];
-    getrandom::fill(&mut seed).map_err(|error| Failure::new(format!("no randomness: {error}")))?;
-    Ok(uuid::Builder::from_random_bytes(seed).into_uuid())
 }
 
 /// Returns the program that the controller starts as its helper: this same binary, even if its file was replaced

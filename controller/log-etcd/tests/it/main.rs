@@ -10,5 +10,6 @@ mod failures;
 mod fixture;
 mod leaderships;
 mod refusals;
+mod removals;
 mod suite;
 mod tls;

@@ -5,6 +5,7 @@ use std::path::Path;
 use argon2::{Algorithm, Argon2, Params, Version};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use periapt_host_api::{
+    Digest,
     backup::{KEY_BYTES, KeyDerivation, WrappingKey},
     password::Password,
 };
@@ -13,6 +14,7 @@ use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundK
 use serde::{Deserialize, Serialize};
 
 use super::error::BackupError;
+use crate::seal::SealKey;
 
 /// The largest encrypted keys, in bytes.
 pub(super) const MAX_KEYS: u64 = 256 << 10;
@@ -77,6 +79,15 @@ impl BackupKeys {
             written.map_err(|error| BackupError::Keys(error.to_string()))?;
         }
         Ok(())
+    }
+
+    /// Returns the fingerprint by which the controllers of a log tell that they share these keys.
+    ///
+    /// # Errors
+    /// [`BackupError::Keys`]
+    pub fn fingerprint(&self) -> Result<Digest, BackupError> {
+        let key = SealKey::new(&self.secret()?).map_err(|error| BackupError::Keys(error.to_string()))?;
+        Ok(key.fingerprint(&self.ca))
     }
 
     fn secret(&self) -> Result<[u8; KEY_BYTES], BackupError> {
