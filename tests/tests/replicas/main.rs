@@ -4,6 +4,7 @@
 mod bounded;
 mod callers;
 mod contested;
+mod damaged;
 mod dialogue;
 mod disks;
 mod documented;
@@ -17,6 +18,7 @@ mod log;
 mod migrating;
 mod mixed;
 mod objects;
+mod peer;
 mod refused;
 mod removal;
 mod restoring;

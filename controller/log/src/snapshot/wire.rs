@@ -1,9 +1,12 @@
 //! The stored form of a snapshot's parts, as Protobuf messages. A field's number is never used again.
 
+use std::io;
+
 use bytes::Bytes;
 use periapt_host_api::{Revision, Timestamp};
 use periapt_store::{Record, RecordPosition};
 use prost::Message;
+use zstd::bulk::Compressor;
 
 use super::SnapshotPart;
 use crate::{
@@ -60,14 +63,21 @@ pub(crate) fn encode_part(part: &SnapshotPart) -> Result<Bytes, EntryError> {
     if content.len() > MAX_ENTRY_BYTES {
         return Err(too_large());
     }
-    let compressed = zstd::bulk::compress(&content, COMPRESSION)
-        .map_err(|error| EntryError::Malformed(Revision(0), error.to_string()))?;
+    let compressed =
+        compressed(&content).map_err(|error| EntryError::Malformed(Revision(0), error.to_string()))?;
     let mut bytes = Vec::with_capacity(8 + compressed.len());
     for length in [compressed.len(), content.len()] {
         bytes.extend(u32::try_from(length).map_err(|_| too_large())?.to_be_bytes());
     }
     bytes.extend(compressed);
     Ok(bytes.into())
+}
+
+/// Compresses content with a checksum, which readers of all releases compare.
+fn compressed(content: &[u8]) -> io::Result<Vec<u8>> {
+    let mut compressor = Compressor::new(COMPRESSION)?;
+    compressor.include_checksum(true)?;
+    compressor.compress(content)
 }
 
 /// Reads a part of a snapshot, whose content has this length.

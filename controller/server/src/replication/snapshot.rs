@@ -67,6 +67,9 @@ impl Snapshots {
         let (pieces, taken) = mpsc::channel(2);
         tokio::spawn(async move {
             if let Err(failure) = write(&*store, &pieces, permit).await {
+                if !pieces.is_closed() {
+                    tracing::error!(error = %failure, "no whole snapshot could be made for another controller");
+                }
                 // A reader that is gone needs no reason.
                 let _ = pieces.send(Err(failure)).await;
             }
@@ -282,6 +285,20 @@ mod tests {
         for index in [1, 9] {
             let failure = damaged(index).await;
             assert!(failure.starts_with("the snapshot cannot be read: "), "{failure}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_flipped_bit_changes_nothing_that_is_taken() {
+        let bytes: Vec<u8> = sent(LOG, 12).await.iter().flatten().copied().collect();
+        let whole = read_at(11, vec![bytes.clone().into()]).await.unwrap();
+        for index in 0..bytes.len() {
+            let mut damaged = bytes.clone();
+            damaged[index] ^= 4;
+            // Content that is said to be longer than it is reads as what it is.
+            if let Ok(taken) = read_at(11, vec![damaged.into()]).await {
+                assert_eq!(taken, whole, "byte {index}");
+            }
         }
     }
 
