@@ -90,7 +90,10 @@ fn look(directory: &Path) -> Result<(), StoreError> {
 pub(crate) fn head_of_copy(directory: &Path) -> Result<Revision, StoreError> {
     let opened = DB::open_for_read_only(&read_only_options(), directory, false);
     let db = opened.map_err(|error| at(directory, open_error(&error)))?;
-    schema::head(&db)
+    match schema::replacing::next_head(&db)? {
+        Some(next) => Ok(next),
+        None => schema::head(&db),
+    }
 }
 
 /// Refuses a database if RocksDB would silently drop the end of its log or of its manifest.

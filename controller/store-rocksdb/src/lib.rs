@@ -27,13 +27,14 @@ use futures_util::{FutureExt as _, future::BoxFuture};
 use parking_lot::Mutex;
 use periapt_host_api::{Revision, StoreId};
 use periapt_store::{
-    Batch, LoadedState, Order, Record, Retention, RetentionPolicy, Store, StoreError, StoredState,
+    Batch, Order, Record, Retention, RetentionPolicy, Store, StoreError, StoredEntity, StoredState,
 };
 use rocksdb::{ColumnFamily, DB, Direction, IteratorMode, WriteBatch, WriteOptions};
 
 #[cfg(feature = "bare")]
 pub use baseline::BaselineDatabase;
 use families::{ENTITIES, RECORDS, SEQUENCES};
+use schema::replacing;
 
 /// A [`Store`] in a directory of its own.
 #[derive(Debug, Clone)]
@@ -146,8 +147,20 @@ impl Store for RocksStore {
         self.call(|inner| inner.db.flush_wal(true).map_err(|error| inner.fail(&error)))
     }
 
-    fn replace(&self, state: LoadedState) -> BoxFuture<'_, Result<(), StoreError>> {
-        self.call(move |inner| inner.replace(state))
+    fn unstage(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.call(|inner| replacing::unstage(&inner.db).map_err(|error| inner.fail(&error)))
+    }
+
+    fn stage(&self, entities: Vec<StoredEntity>) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.call(move |inner| replacing::stage(&inner.db, entities).map_err(|error| inner.fail(&error)))
+    }
+
+    fn replace_by_staged(
+        &self,
+        revision: Revision,
+        note: Option<Vec<u8>>,
+    ) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.call(move |inner| inner.replace_by_staged(revision, note))
     }
 
     fn import(&self, sequence: &[u8], records: Vec<Record>) -> BoxFuture<'_, Result<(), StoreError>> {
@@ -304,24 +317,13 @@ impl Inner {
         Ok(revision)
     }
 
-    fn replace(&self, LoadedState { revision, entities, note }: LoadedState) -> Result<(), StoreError> {
+    fn replace_by_staged(&self, revision: Revision, note: Option<Vec<u8>>) -> Result<(), StoreError> {
         let _one = self.one_writer();
-        let family = self.family(ENTITIES)?;
-        let mut writes = WriteBatch::default();
-        // RocksDB applies the operations of a batch in their order.
-        if let Some(last) = self.db.iterator_cf(family, IteratorMode::End).next() {
-            let (last, _) = last.map_err(damaged)?;
-            writes.delete_range_cf(family, [].as_slice(), &*last);
-            writes.delete_cf(family, &*last);
-        }
-        for (key, value) in entities {
-            writes.put_cf(family, key, value);
-        }
-        schema::put_head(&mut writes, revision);
-        schema::put_note(&mut writes, note.as_deref());
-        let mut options = WriteOptions::default();
-        options.set_sync(true);
-        self.db.write_opt(writes, &options).map_err(|error| self.fail(&error))
+        replacing::replace(&self.db, revision, note).map_err(|error| {
+            // The store that is opened next finishes the replacement, if it was decided on.
+            self.failed.store(true, Ordering::Release);
+            StoreError::Failed(error.to_string())
+        })
     }
 
     /// Notes that the content of the disk is unknown after a failed write or sync: RocksDB must read its log again.

@@ -52,6 +52,7 @@ fn begin(inner: Arc<Inner>) -> Parts {
 fn read(inner: &Inner, mut take: impl FnMut(Part) -> bool) -> Result<(), StoreError> {
     inner.check_usable()?;
     let snapshot = inner.db.snapshot();
+    schema::replacing::refuse_under_way(&snapshot)?;
     let (revision, note) = schema::head_and_note(&snapshot)?;
     if !take(Part::Head(revision, note)) {
         return Ok(());

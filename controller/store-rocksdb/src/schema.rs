@@ -7,12 +7,15 @@
 //! | `head` | u64, big-endian: the last commit's revision |
 //! | `note` | the newest note of a commit |
 //! | `upgrade` | the progress of the step to `schema`, while the step is under way |
+//! | `staged/KEY` | an entity of a state that is to replace that of the store |
+//! | `replacing` | the head, the note and the schema after the replacement, while it is under way |
 //!
 //! | schema | addition |
 //! | --- | --- |
 //! | 1 | `entities` and `records` |
 //! | 2 | `sequences`: the name of every sequence that has records |
 
+pub(crate) mod replacing;
 mod sequences;
 mod step;
 mod upgrade;
@@ -36,20 +39,22 @@ pub(crate) fn prepare(db: &DB, fresh_id: StoreId) -> Result<StoreId, StoreError>
         Some(0) => return Err(StoreError::Damaged("schema 0 was never released".into())),
         Some(_) => {
             refuse_unknown(db)?;
+            replacing::finish(db)?;
             while upgrade::advance(db, upgrade::BATCH)? {}
         }
     }
     let id = read::<16>(db, "store-id")?.ok_or_else(|| StoreError::Damaged("it has no identity".into()))?;
     head(db)?;
+    replacing::unstage(db).map_err(|error| StoreError::Unavailable(error.to_string()))?;
     Ok(StoreId(Uuid::from_bytes(id)))
 }
 
 /// Refuses a database of a newer program or of another one.
 pub(crate) fn refuse_unknown(db: &DB) -> Result<(), StoreError> {
-    match schema(db)? {
-        Some(found) if found > SCHEMA => Err(StoreError::TooNew { found, known: SCHEMA }),
-        Some(_) => Ok(()),
-        None => refuse_content(db),
+    let Some(found) = schema(db)? else { return refuse_content(db) };
+    match replacing::schema_behind(db, found)? {
+        found if found > SCHEMA => Err(StoreError::TooNew { found, known: SCHEMA }),
+        _ => Ok(()),
     }
 }
 

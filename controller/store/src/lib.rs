@@ -179,11 +179,45 @@ pub trait Store: Send + Sync + 'static {
     /// See [`commit`](Self::commit).
     fn sync(&self) -> BoxFuture<'_, Result<(), StoreError>>;
 
-    /// Replaces all entities, the head and the note durably, wholly or not at all. Records stay.
+    /// Deletes all staged entities.
     ///
     /// # Errors
     /// See [`commit`](Self::commit).
-    fn replace(&self, state: LoadedState) -> BoxFuture<'_, Result<(), StoreError>>;
+    fn unstage(&self) -> BoxFuture<'_, Result<(), StoreError>>;
+
+    /// Keeps entities of a state that is to replace that of the store, each key once. Readers do not see them, and a store
+    /// that is opened again has none.
+    ///
+    /// # Errors
+    /// See [`commit`](Self::commit).
+    fn stage(&self, entities: Vec<StoredEntity>) -> BoxFuture<'_, Result<(), StoreError>>;
+
+    /// Replaces all entities by the staged ones, and the head and the note, durably, wholly or not at all. Records stay. It
+    /// takes no more memory than some chunks of a state that is read. Reading fails meanwhile with
+    /// [`StoreError::Refused`].
+    ///
+    /// # Errors
+    /// See [`commit`](Self::commit).
+    fn replace_by_staged(
+        &self,
+        revision: Revision,
+        note: Option<Vec<u8>>,
+    ) -> BoxFuture<'_, Result<(), StoreError>>;
+
+    /// Replaces all entities, the head and the note by those of one value, as
+    /// [`replace_by_staged`](Self::replace_by_staged) does.
+    ///
+    /// # Errors
+    /// See [`commit`](Self::commit).
+    fn replace(&self, state: LoadedState) -> BoxFuture<'_, Result<(), StoreError>> {
+        async move {
+            let LoadedState { revision, entities, note } = state;
+            self.unstage().await?;
+            self.stage(entities).await?;
+            self.replace_by_staged(revision, note).await
+        }
+        .boxed()
+    }
 
     /// Writes records of another store of the same log at their positions, perhaps not durably. The head stays.
     ///

@@ -11,8 +11,8 @@ use parking_lot::Mutex;
 use periapt_host_api::{Revision, StoreId, Timestamp};
 
 use crate::{
-    Batch, EntityChunk, LoadedState, Order, Record, RecordPosition, Retention, RetentionPolicy, Store,
-    StoreError, StoredState,
+    Batch, EntityChunk, Order, Record, RecordPosition, Retention, RetentionPolicy, Store, StoreError,
+    StoredEntity, StoredState,
 };
 
 /// An in-memory [`Store`].
@@ -28,6 +28,7 @@ struct State {
     note: Option<Vec<u8>>,
     /// Shared with the readers of a state. A write copies it while there are any.
     entities: Arc<BTreeMap<Vec<u8>, Vec<u8>>>,
+    staged: BTreeMap<Vec<u8>, Vec<u8>>,
     records: BTreeMap<RecordKey, RecordValue>,
 }
 
@@ -116,13 +117,24 @@ impl Store for MemoryStore {
         ready(Ok(())).boxed()
     }
 
-    fn replace(
+    fn unstage(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.with(|state| state.staged.clear());
+        ready(Ok(())).boxed()
+    }
+
+    fn stage(&self, entities: Vec<StoredEntity>) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.with(|state| state.staged.extend(entities));
+        ready(Ok(())).boxed()
+    }
+
+    fn replace_by_staged(
         &self,
-        LoadedState { revision, entities, note }: LoadedState,
+        revision: Revision,
+        note: Option<Vec<u8>>,
     ) -> BoxFuture<'_, Result<(), StoreError>> {
         self.with(|state| {
             (state.revision, state.note) = (revision, note);
-            state.entities = Arc::new(entities.into_iter().collect());
+            state.entities = Arc::new(std::mem::take(&mut state.staged));
         });
         ready(Ok(())).boxed()
     }

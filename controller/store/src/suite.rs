@@ -229,6 +229,23 @@ pub async fn run(mut tested: impl TestedStore) {
     let none = LoadedState { revision: Revision(7), ..LoadedState::default() };
     store.replace(none.clone()).await.expect("the state is replaced by nothing");
     assert_eq!(whole(&store).await, none);
+
+    let entity = |key: &str| (key.as_bytes().to_vec(), b"staged".to_vec());
+    store.stage(vec![entity("left")]).await.expect("an entity is staged");
+    assert_eq!(whole(&store).await, none, "readers do not see it");
+    store.unstage().await.expect("what is staged is deleted");
+    store.stage(vec![entity("b"), entity("c")]).await.expect("entities are staged");
+    store.stage(vec![entity("a")]).await.expect("further ones are staged");
+    let staged = LoadedState {
+        revision: Revision(9),
+        entities: ["a", "b", "c"].map(entity).to_vec(),
+        note: Some(b"staged".to_vec()),
+    };
+    let replaced = store.replace_by_staged(staged.revision, staged.note.clone()).await;
+    replaced.expect("the state is replaced by the staged one");
+    assert_eq!(whole(&store).await, staged);
+    store.replace_by_staged(none.revision, None).await.expect("the state is replaced by what is staged now");
+    assert_eq!(whole(&store).await, none, "what was staged has gone into the state");
     reading::run(&store).await;
 }
 

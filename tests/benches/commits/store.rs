@@ -6,7 +6,7 @@ use futures_util::{FutureExt as _, future::BoxFuture};
 use parking_lot::Mutex;
 use periapt_controller::OpenStore;
 use periapt_host_api::{Revision, StoreId};
-use periapt_store::{Batch, LoadedState, Order, Record, RetentionPolicy, Store, StoreError, StoredState};
+use periapt_store::{Batch, Order, Record, RetentionPolicy, Store, StoreError, StoredEntity, StoredState};
 use periapt_store_rocksdb::RocksStore;
 
 /// The batches committed since [`Batches::record`]; none are kept before the first call.
@@ -74,8 +74,20 @@ impl Store for RecordedStore {
         self.store.sync()
     }
 
-    fn replace(&self, state: LoadedState) -> BoxFuture<'_, Result<(), StoreError>> {
-        self.store.replace(state)
+    fn unstage(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.store.unstage()
+    }
+
+    fn stage(&self, entities: Vec<StoredEntity>) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.store.stage(entities)
+    }
+
+    fn replace_by_staged(
+        &self,
+        revision: Revision,
+        note: Option<Vec<u8>>,
+    ) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.store.replace_by_staged(revision, note)
     }
 
     fn import(&self, sequence: &[u8], records: Vec<Record>) -> BoxFuture<'_, Result<(), StoreError>> {

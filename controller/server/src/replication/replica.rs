@@ -393,8 +393,7 @@ impl Replica {
         let _taking = self.members.taking_state();
         let client = self.links.to(&url).map_err(SnapshotFailure::from)?;
         let store = self.writer.store.get().ok_or(ReplicaError::Ended)?;
-        let (head, state) = snapshot::take(&client, &*store, &self.head).await?;
-        store.replace(state).await.map_err(SnapshotFailure::from)?;
+        let head = snapshot::take(&client, &*store, &self.head).await?;
         let read = writer::read(store, &*self.writer.clock).await.map_err(SnapshotFailure::from)?;
         self.writer.publisher.publish(read.published, Weight::default());
         tracing::info!(revision = %head.position, "the state was taken");

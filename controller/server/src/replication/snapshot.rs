@@ -10,7 +10,7 @@ use futures_util::{Stream, StreamExt as _, TryStreamExt as _, stream};
 use periapt_client::{Client, ClientError};
 use periapt_host_api::{Refusal, Revision, StoreId};
 use periapt_log::{EntryError, LogHead, SnapshotError, SnapshotPart, SnapshotReader};
-use periapt_store::{LoadedState, Order, Store, StoreError, StoredState};
+use periapt_store::{Order, Store, StoreError, StoredState};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use crate::received::stream_of;
@@ -118,29 +118,50 @@ async fn write(
     pieces.send(Ok(end.encode()?)).await.map_err(gone)
 }
 
-/// Takes a snapshot from another controller: writes its records into the store, and returns its state, which the caller
-/// puts in the place of the store's. What is written before a failure does no harm.
+/// Takes a snapshot from another controller: writes its records into the store, and puts its state in the place of the
+/// store's once all of it has come. What is written before a failure does no harm. Returns the entry after which the state
+/// is.
 pub(super) async fn take(
     client: &Client,
     store: &dyn Store,
     head: &LogHead,
-) -> Result<(LogHead, LoadedState), SnapshotFailure> {
+) -> Result<LogHead, SnapshotFailure> {
     let download = client.fetch_snapshot().await?;
     let pieces = stream::try_unfold(download, |mut download| async move {
         Ok::<_, ClientError>(download.next().await?.map(|piece| (piece, download)))
     });
-    read(pin!(pieces), store, head).await
+    take_pieces(pin!(pieces), store, head).await
 }
 
-/// Reads a snapshot that comes in pieces.
+/// Takes a snapshot that comes in pieces. The store stages its entities, so it takes memory for one part.
+async fn take_pieces(
+    pieces: Pin<&mut (impl Stream<Item = Result<Bytes, ClientError>> + Send)>,
+    store: &dyn Store,
+    head: &LogHead,
+) -> Result<LogHead, SnapshotFailure> {
+    store.unstage().await?;
+    match read(pieces, store, head).await {
+        Ok(taken) => {
+            store.replace_by_staged(taken.position, Some(taken.encode())).await?;
+            Ok(taken)
+        }
+        Err(failure) => {
+            // If that fails, too, the next attempt does it, or the next start.
+            let _ = store.unstage().await;
+            Err(failure)
+        }
+    }
+}
+
+/// Reads a snapshot to its end: imports its records, and stages its entities.
 async fn read(
     mut pieces: Pin<&mut (impl Stream<Item = Result<Bytes, ClientError>> + Send)>,
     store: &dyn Store,
     head: &LogHead,
-) -> Result<(LogHead, LoadedState), SnapshotFailure> {
+) -> Result<LogHead, SnapshotFailure> {
     let mut reader = SnapshotReader::default();
     let mut taken = None;
-    let (mut entities, mut records_count) = (Vec::new(), 0);
+    let (mut entities_count, mut records_count) = (0, 0);
     loop {
         while let Some(part) = reader.next_part()? {
             match part {
@@ -154,18 +175,20 @@ async fn read(
                     of.check_level()?;
                     taken = Some(of);
                 }
-                SnapshotPart::Entities(more) => entities.extend(more),
+                SnapshotPart::Entities(more) => {
+                    entities_count += more.len() as u64;
+                    store.stage(more).await?;
+                }
                 SnapshotPart::Records { sequence, records } => {
                     records_count += records.len() as u64;
                     store.import(&sequence, records).await?;
                 }
-                SnapshotPart::End { entities: count, records } => {
+                SnapshotPart::End { entities, records } => {
                     let head = taken.ok_or(SnapshotFailure::Torn)?;
-                    if count != entities.len() as u64 || records != records_count {
+                    if entities != entities_count || records != records_count {
                         return Err(SnapshotFailure::Torn);
                     }
-                    let note = Some(head.encode());
-                    return Ok((head.clone(), LoadedState { revision: head.position, entities, note }));
+                    return Ok(head);
                 }
             }
         }
@@ -184,7 +207,7 @@ impl From<SnapshotFailure> for Refusal {
 mod tests {
     use periapt_host_api::{Digest, Level, Timestamp};
     use periapt_log::Term;
-    use periapt_store::{Batch, MemoryStore};
+    use periapt_store::{Batch, LoadedState, MemoryStore};
 
     use super::*;
 
@@ -213,17 +236,30 @@ mod tests {
         stream.map(|piece| piece.unwrap()).collect().await
     }
 
-    /// Reads pieces on a controller whose store is at a position of the log, and checks that a failure leaves the store as
-    /// it is.
+    async fn whole(store: &MemoryStore) -> LoadedState {
+        store.load().await.unwrap().whole().await.unwrap()
+    }
+
+    /// Takes pieces on a controller whose store is at a position of the log, and returns the state of the store. Checks
+    /// that a failure leaves the store as it is.
     async fn read_at(position: u64, pieces: Vec<Bytes>) -> Result<(LogHead, LoadedState), SnapshotFailure> {
         let store = MemoryStore::new(LOG);
         store.commit(Batch::default()).await.unwrap();
-        let before = store.load().await.unwrap().whole().await.unwrap();
+        // An attempt before was cut short.
+        store.stage(vec![(b"left".to_vec(), Vec::new())]).await.unwrap();
+        let before = whole(&store).await;
         let pieces = stream::iter(pieces.into_iter().map(Ok));
-        let read = read(pin!(pieces), &store, &head(LOG, position)).await;
-        let after = store.load().await.unwrap().whole().await.unwrap();
-        assert_eq!(after, before, "the caller replaces the state, once it is whole");
-        read
+        let taken = take_pieces(pin!(pieces), &store, &head(LOG, position)).await;
+        let after = whole(&store).await;
+        match taken {
+            Ok(taken) => Ok((taken, after)),
+            Err(failure) => {
+                assert_eq!(after, before, "nothing is replaced");
+                store.replace_by_staged(before.revision, None).await.unwrap();
+                assert!(whole(&store).await.entities.is_empty(), "nothing is staged any more");
+                Err(failure)
+            }
+        }
     }
 
     #[tokio::test]
