@@ -219,8 +219,8 @@ impl LogArgs {
                 Failure::new(format!("the log below {prefix:?} stays in etcd: {reason}"))
             }
             RemoveError::Open(error) => Failure::new(format!(
-                "its log stays in etcd: {error}; unless other controllers use it by then, 'etcdctl del --prefix {prefix}' \
-                 deletes it",
+                "its log may be left in etcd: {error}; unless other controllers use it by then, 'etcdctl del {prefix}id' \
+                 and 'etcdctl del --prefix {prefix}00/' delete it",
             )),
         };
         EtcdLog::remove(&options, &begun).await.map_err(left)

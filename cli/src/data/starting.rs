@@ -94,9 +94,20 @@ impl Starting {
 
     /// Ends the started processes, and removes the directory.
     pub(crate) async fn undo(self) -> Result<()> {
+        self.end().await?;
+        self.remove()
+    }
+
+    /// Ends the started processes.
+    pub(crate) async fn end(&self) -> Result<()> {
         for process in self.processes.iter().rev() {
             local::end_process(process).await?;
         }
+        Ok(())
+    }
+
+    /// Removes the directory of processes that have ended.
+    pub(crate) fn remove(self) -> Result<()> {
         let path = self.directory.path();
         fs::remove_dir_all(path).explain(|| format!("cannot remove {}", path.display()))
     }

@@ -15,7 +15,7 @@ use crate::{
     failure::Failure,
     leaders::Changes,
     shared::Shared,
-    value::{decode_leader, encode_leader},
+    value::{decode_id, decode_leader, encode_id, encode_leader},
 };
 
 /// The interval of renewals: several attempts fit into the time of a leadership.
@@ -144,23 +144,31 @@ impl Shared {
                 let take = Txn::new()
                     .when([
                         self.is_term(Term(term)),
+                        // A bootstrap may have begun another log in the place of this one, which nobody had led.
+                        Compare::value(self.keys.id(), CompareOp::Equal, encode_id(self.id)),
                         Compare::create_revision(self.keys.leader(), CompareOp::Equal, 0),
                     ])
                     .and_then([
                         TxnOp::put(self.keys.leader(), value.clone(), Some(leased)),
                         TxnOp::put(self.keys.term(), next.0.to_string(), None),
                     ])
-                    .or_else([TxnOp::get(self.keys.leader(), None)]);
+                    .or_else([TxnOp::get(self.keys.leader(), None), TxnOp::get(self.keys.id(), None)]);
                 async move { member.kv.txn(take).await }
             })
             .await?;
         if answer.succeeded() {
             return Ok(Some(next));
         }
-        match values(&answer).into_iter().next().flatten() {
+        let mut found = values(&answer).into_iter();
+        let (leader, id) = (found.next().flatten(), found.next().flatten());
+        match leader {
             Some(found) if found.lease() == lease.id => {
                 decode_leader(found.value()).map(|leader| Some(leader.term)).map_err(damaged)
             }
+            // Without this, the caller would try again at once, for ever.
+            _ if id.as_ref().is_none_or(|id| decode_id(id.value()) != Ok(self.id)) => Err(Failure::Refused(
+                "another log was begun in the place of the one that was opened".to_owned(),
+            )),
             _ => Ok(None),
         }
     }

@@ -176,3 +176,16 @@ async fn a_removal_while_its_controller_still_writes_removes_all_or_nothing() {
         Err(error) => panic!("{error}"),
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_log_in_whose_place_another_was_begun_is_not_led() {
+    let etcd = TestEtcd::start(1);
+    let first = options(&etcd);
+    begin(&first, 0).await;
+    let log = EtcdLog::open_present(&first).await.unwrap();
+    let second = EtcdOptions { fresh_id: StoreId(Uuid::from_u128(u128::MAX)), ..first };
+    begin(&second, 0).await;
+    let refused = within(log.acquire(announcement("one"))).await.err();
+    assert!(matches!(refused, Some(LogError::Refused(_))), "{refused:?}");
+    EtcdLog::is_free(&second).await.unwrap();
+}

@@ -36,17 +36,19 @@ impl Bootstrap {
 
     /// Ends the started processes, and removes the directory and the begun log.
     pub(super) async fn undo(&self, starting: Starting, log: Option<NewLog>) -> Result<()> {
-        let keys = BackupKeys::in_directory(&starting.directory().controller());
-        let undone = starting.undo().await;
-        let Some(NewLog { store, after }) = log else { return undone };
-        match undone {
-            Ok(()) => {
-                // A controller without keys has never led.
-                let keys = keys.and_then(|keys| keys.fingerprint()).ok();
-                self.log.remove(store, after, keys).await
-            }
+        let Some(NewLog { store, after }) = log else { return starting.undo().await };
+        if let Err(failure) = starting.end().await {
             // The controller may still run.
-            Err(failure) => Err(failure.and_undoing(Err(Failure::new("its log stays in etcd")))),
+            return Err(failure.and_undoing(Err(Failure::new("its log stays in etcd"))));
+        }
+        // Not before its end: until then it may have made its keys, and have led. One without keys has never led.
+        let keys = BackupKeys::in_directory(&starting.directory().controller());
+        let keys = keys.and_then(|keys| keys.fingerprint()).ok();
+        let removed = starting.remove();
+        let log = self.log.remove(store, after, keys).await;
+        match removed {
+            Ok(()) => log,
+            Err(failure) => Err(failure.and_undoing(log)),
         }
     }
 }
