@@ -56,7 +56,7 @@ impl Answered {
 pub(super) async fn forward(
     links: Links,
     mut role: RoleReceiver,
-    mut turn: Turn,
+    turn: Turn,
     mut jobs: Vec<Job>,
 ) -> Answered {
     let until = Instant::now() + HELD_FOR;
@@ -88,6 +88,12 @@ pub(super) async fn forward(
                 reason = "the controller that led does not lead any more".to_owned();
             }
             Ok(_) => reason = "another controller answered other commands".to_owned(),
+            // It would be refused again: it is too large with what is sent along, or makes no sense there.
+            Err(ClientError::Refused(refusal))
+                if refusal.code == ErrorCode::BadRequest && jobs.len() == 1 =>
+            {
+                return refuse(jobs, &refusal);
+            }
             Err(failure) => {
                 tracing::debug!(%failure, leader = leader.announcement.url, "commands were not passed on");
                 reason = failure.to_string();
@@ -173,8 +179,9 @@ fn may_have_happened(failure: &ClientError) -> bool {
     }
 }
 
-/// Returns the commands that may be sent twice, and refuses the others. Calls of agents, runners and workers have no
-/// further effect when they are repeated, and a user's command with the id of its request is carried out once. What such
+/// Returns the commands that may be sent twice, and refuses the others. Calls of agents, runners and workers may be
+/// repeated: at worst the audit log has an entry twice, a registration is refused though it was made, or a runner attaches
+/// again. A user's command with the id of its request is carried out once. What such
 /// a command did stays unknown until a controller that leads answers it.
 fn keep_safe(jobs: Vec<Job>, reason: &str) -> Vec<Job> {
     let (mut kept, mut refused) = (Vec::with_capacity(jobs.len()), Vec::new());

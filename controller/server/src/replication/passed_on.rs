@@ -1,7 +1,5 @@
 //! The commands that a following controller has passed on to the one that leads, in groups.
 
-use std::sync::Arc;
-
 use periapt_host_api::Revision;
 use tokio::task::JoinSet;
 
@@ -19,6 +17,10 @@ const MAX_GROUPS: usize = 16;
 /// The bytes of commands under way from which on no further group leaves: as many as one batch takes. With one more group
 /// they bound the memory, and large commands do not fill the queue of the leading controller.
 const MAX_BYTES_UNDER_WAY: usize = 1 << 20;
+
+/// The least weight of a command under way, in bytes. So two followers have fewer commands under way than answers of a user are
+/// kept: each is still known when it is passed on again.
+const LEAST_WEIGHT_UNDER_WAY: usize = MAX_BYTES_UNDER_WAY / 512;
 
 /// Commands that were passed on to the controller that leads.
 #[derive(Default)]
@@ -68,34 +70,67 @@ impl PassedOn {
     /// Passes commands on as the next group, which weighs so many bytes. The caller has waited for its turn and for room.
     pub(super) fn pass_on(&mut self, links: Links, role: RoleReceiver, (jobs, bytes): (Vec<Job>, usize)) {
         let turn = self.turns.next();
+        let bytes = bytes.max(jobs.len().saturating_mul(LEAST_WEIGHT_UNDER_WAY));
         self.groups.add(bytes, forward(links, role, turn, jobs));
     }
 
-    /// Answers all callers without further waiting: this controller has applied what was written before it leads.
-    pub(super) fn finish(&mut self, queue: Arc<Queue<Job>>) {
-        let mut answered = std::mem::take(&mut self.answered);
-        let mut groups = std::mem::take(&mut self.groups);
-        tokio::spawn(async move {
-            while !groups.tasks.is_empty() {
-                answered.extend(groups.came_back().await);
-                answered.release(Revision(u64::MAX));
-            }
-            answered.release(Revision(u64::MAX));
-            give_back(&queue, answered.take_untaken());
-        });
+    /// Answers all callers: this controller has applied what was written before it leads. Returns once all groups have ended,
+    /// which takes moments while it leads. What no other controller took is then before all that came later.
+    pub(super) async fn finish(&mut self, queue: &Queue<Job>) {
+        self.answered.release(Revision(u64::MAX));
+        while !self.groups.tasks.is_empty() {
+            let answered = self.groups.came_back().await;
+            self.answered.extend(answered);
+            self.answered.release(Revision(u64::MAX));
+        }
+        give_back(queue, self.answered.take_untaken());
     }
 }
 
 /// Takes the commands of the next group from the queue, once the last group is queued by the controller that leads. Also
 /// returns their weight in bytes.
-pub(super) async fn next_group(turns: &mut Turns, writer: &Writer) -> (Vec<Job>, usize) {
+pub(super) async fn next_group(turns: &Turns, writer: &Writer) -> (Vec<Job>, usize) {
     turns.until_free().await;
     writer.take_weighed().await
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use periapt_host_api::{
+        ModelName, UserName,
+        command::{Caller, ControllerCommand},
+    };
+    use periapt_log::Term;
+    use periapt_model::Input;
+    use tokio::sync::watch;
+
+    use super::{
+        super::{LinkIdentity, Role},
+        *,
+    };
+    use crate::writer::{QueueKey, Sender};
+
+    fn add_model(name: &str) -> Input {
+        Input::Controller(ControllerCommand::add_model(ModelName::new(name).unwrap()))
+    }
+
+    fn job(name: &str) -> Job {
+        let caller = Caller::User(UserName::new("admin").unwrap());
+        Job::new(QueueKey::Controller, Sender::from(&caller), add_model(name).into()).0
+    }
+
+    #[tokio::test]
+    async fn what_no_other_controller_took_is_evaluated_before_what_came_later() {
+        let (queue, mut passed_on) = (Queue::default(), PassedOn::default());
+        let (role, following) = watch::channel(Role::Following(None));
+        let links = Links::new(LinkIdentity::InProcess(None));
+        passed_on.pass_on(links, following, (vec![job("first")], 1));
+        queue.push(QueueKey::Controller, 1, vec![job("second")]).unwrap();
+        role.send_replace(Role::Leading(Term(1)));
+        passed_on.finish(&queue).await;
+        let inputs: Vec<_> = queue.take(1 << 20, 99).await.into_iter().map(|job| job.input).collect();
+        assert_eq!(inputs, [add_model("first"), add_model("second")]);
+    }
 
     #[tokio::test]
     async fn groups_are_bounded_by_their_number_and_by_their_bytes() {

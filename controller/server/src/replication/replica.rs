@@ -203,7 +203,7 @@ impl Replica {
                     self.passed_on.answered.release(self.head.position);
                     self.writer.give_back(self.passed_on.answered.take_untaken());
                 }
-                (jobs, bytes) = next_group(&mut self.passed_on.turns, &self.writer),
+                (jobs, bytes) = next_group(&self.passed_on.turns, &self.writer),
                     if self.passed_on.groups.have_room() =>
                 {
                     let jobs = known_to_all(&self.writer.publisher.current().root, jobs);
@@ -276,7 +276,7 @@ impl Replica {
         tracing::info!(%term, "this controller leads");
         metrics().takeovers.inc(&[]);
         self.role.send_replace(Role::Leading(term));
-        self.passed_on.finish(Arc::clone(&self.writer.queue));
+        self.passed_on.finish(&self.writer.queue).await;
 
         let until = stop.child_token();
         let commands = Commands::new(Arc::clone(&self.writer.queue));

@@ -2,46 +2,41 @@
 //! has queued all groups before it. So commands of one queue keep their order, and no group waits for the answers to
 //! another one.
 
+use std::collections::BTreeMap;
+
 use periapt_log::Term;
 use tokio::sync::watch;
 
-/// The term of the controller that has queued a group; none while no controller that leads has it.
-type Queued = Option<Term>;
+/// The groups that have not ended, by their numbers: each with the term of the controller that has queued it; none while no
+/// controller that leads has it.
+type Groups = BTreeMap<u64, Option<Term>>;
 
 /// The turns that are given to groups, in the order in which their commands were taken.
+#[derive(Default)]
 pub(super) struct Turns {
-    /// The state of the last group. Its sender goes with the group.
-    last: watch::Receiver<Queued>,
+    groups: watch::Sender<Groups>,
     next: u64,
 }
 
 /// The turn of one group. It ends when it is dropped: the group is answered, or is passed on no more.
 pub(super) struct Turn {
     number: u64,
-    before: watch::Receiver<Queued>,
-    own: watch::Sender<Queued>,
-}
-
-impl Default for Turns {
-    fn default() -> Self {
-        // Its sender is gone, as that of a group that has ended.
-        Self { last: watch::channel(None).1, next: 0 }
-    }
+    groups: watch::Sender<Groups>,
 }
 
 impl Turns {
-    /// Waits until the last group is queued by a leading controller, or has ended.
-    pub(super) async fn until_free(&mut self) {
-        // An error is the end of the group.
-        let _ = self.last.wait_for(Option::is_some).await;
+    /// Waits until each group is queued by a leading controller, or has ended.
+    pub(super) async fn until_free(&self) {
+        // The sender lives, so this does not fail.
+        let _ = self.groups.subscribe().wait_for(|groups| groups.values().all(Option::is_some)).await;
     }
 
     /// Returns the turn of the next group.
     pub(super) fn next(&mut self) -> Turn {
-        let (own, last) = watch::channel(None);
-        let (number, before) = (self.next, std::mem::replace(&mut self.last, last));
+        let turn = Turn { number: self.next, groups: self.groups.clone() };
         self.next += 1;
-        Turn { number, before, own }
+        turn.note(None);
+        turn
     }
 }
 
@@ -51,19 +46,35 @@ impl Turn {
         self.number
     }
 
-    /// Waits until the group before is queued by the controller that leads in this term, or has ended.
-    pub(super) async fn comes(&mut self, term: Term) {
-        let _ = self.before.wait_for(|queued| *queued == Some(term)).await;
+    /// Waits until each group before is queued by the controller that leads in this term, or has ended.
+    pub(super) async fn comes(&self, term: Term) {
+        let all_before =
+            |groups: &Groups| groups.range(..self.number).all(|(_, queued)| *queued == Some(term));
+        let _ = self.groups.subscribe().wait_for(all_before).await;
     }
 
     /// Notes that the controller that leads in this term has queued the group.
     pub(super) fn queued(&self, term: Term) {
-        self.own.send_replace(Some(term));
+        self.note(Some(term));
     }
 
     /// Notes that the group is to be passed on again. Groups that have not left yet wait for it.
     pub(super) fn lost(&self) {
-        self.own.send_replace(None);
+        self.note(None);
+    }
+
+    fn note(&self, queued: Option<Term>) {
+        self.groups.send_modify(|groups| {
+            groups.insert(self.number, queued);
+        });
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.groups.send_modify(|groups| {
+            groups.remove(&self.number);
+        });
     }
 }
 
@@ -79,13 +90,13 @@ mod tests {
     async fn a_group_leaves_once_the_one_before_is_queued_by_the_same_leader_and_not_before() {
         let mut turns = Turns::default();
         turns.until_free().await;
-        let mut first = turns.next();
+        let first = turns.next();
         first.comes(Term(1)).await;
         assert!(poll!(pin!(turns.until_free())).is_pending(), "nobody has queued the first group");
         first.queued(Term(1));
         turns.until_free().await;
 
-        let mut second = turns.next();
+        let second = turns.next();
         second.comes(Term(1)).await;
         assert!(
             poll!(pin!(second.comes(Term(2)))).is_pending(),
@@ -101,7 +112,7 @@ mod tests {
     #[tokio::test]
     async fn a_group_that_has_ended_holds_up_no_other() {
         let mut turns = Turns::default();
-        let (first, mut second) = (turns.next(), turns.next());
+        let (first, second) = (turns.next(), turns.next());
         {
             let mut comes = pin!(second.comes(Term(7)));
             assert!(poll!(&mut comes).is_pending());
@@ -111,5 +122,21 @@ mod tests {
         drop(second);
         turns.until_free().await;
         turns.next().comes(Term(8)).await;
+    }
+
+    #[tokio::test]
+    async fn a_group_that_has_ended_lets_none_overtake_one_that_is_passed_on_again() {
+        let mut turns = Turns::default();
+        let (first, second, third) = (turns.next(), turns.next(), turns.next());
+        first.queued(Term(1));
+        second.queued(Term(1));
+        first.lost();
+        drop(second);
+        assert!(
+            poll!(pin!(third.comes(Term(2)))).is_pending(),
+            "the next leader does not have the first group"
+        );
+        first.queued(Term(2));
+        third.comes(Term(2)).await;
     }
 }
