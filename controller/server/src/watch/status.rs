@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use periapt_host_api::{ModelUuid, status::FullStatus};
 use tokio::{sync::Mutex, time::Instant};
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use super::{Encoder, Subscriber, Topic, Watches};
 use crate::{published::Published, show::StatusSource};
@@ -83,8 +83,8 @@ impl Statuses {
         let encoder = self.encoder.clone();
         let made =
             tokio::spawn(async move { newest.lock().await.at(number, status, &encoder, &rests_until).await });
-        // An error means that the task panicked, which is logged.
-        made.await.ok()?
+        // Nobody needs the status of a watcher that is gone. An error means that the task panicked, which is logged.
+        AbortOnDropHandle::new(made).await.ok()?
     }
 }
 
