@@ -70,6 +70,7 @@ fn a_follower_refuses_damaged_snapshots_serves_nothing_and_takes_the_next_whole_
     first.ok(["add-model", "b"])?;
     until("the second one has it", || Ok(models(second)? == ["a", "b"]))?;
     trim_all(&site.etcd)?;
+    ensure!(site.leader(1)? == Some(0), "another controller leads, whose snapshots do not pass the line");
     line.damage(Damage::Flip);
     let data = third.path().join("data/controllers/local/controller");
     let data = data.to_str().context("a path")?;

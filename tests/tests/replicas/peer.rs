@@ -72,7 +72,13 @@ struct Ends {
 impl PeerLine {
     /// Makes a line, at a port that the controller is given.
     pub(crate) fn new() -> anyhow::Result<Self> {
-        let listener = TcpListener::bind((ADDRESS, 0))?;
+        let listener = loop {
+            let listener = TcpListener::bind((ADDRESS, 0))?;
+            // The controller needs the same port at the other address.
+            if TcpListener::bind((Ipv4Addr::LOCALHOST, listener.local_addr()?.port())).is_ok() {
+                break listener;
+            }
+        };
         listener.set_nonblocking(true)?;
         let port = listener.local_addr()?.port();
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;

@@ -99,7 +99,9 @@ pub(crate) fn unstage(db: &DB) -> Result<(), rocksdb::Error> {
     }
     let mut writes = WriteBatch::default();
     writes.delete_range(STAGED, BEHIND_STAGED);
-    db.write(writes)
+    db.write(writes)?;
+    give_back(db);
+    Ok(())
 }
 
 /// Replaces all entities by the staged ones, and the head and the note, durably.
@@ -126,7 +128,18 @@ pub(super) fn finish(db: &DB) -> Result<(), StoreError> {
     put_head(&mut writes, revision);
     put_note(&mut writes, note.as_deref());
     writes.put("schema", schema.to_be_bytes());
-    write_synced(db, writes)
+    write_synced(db, writes)?;
+    give_back(db);
+    Ok(())
+}
+
+/// Gives back the space of staged entities that were deleted. RocksDB would keep them until some later compaction.
+fn give_back(db: &DB) {
+    // Whole files first, so that the compaction has little to read. The deletion stands whether or not this succeeds.
+    if let Err(error) = db.delete_file_in_range(STAGED, BEHIND_STAGED) {
+        tracing::debug!(%error, "files of staged entities were not deleted");
+    }
+    db.compact_range(Some(STAGED), Some(BEHIND_STAGED));
 }
 
 /// Deletes the former entities and copies staged ones, at most `limit`. Returns the last writes, which are not written.
