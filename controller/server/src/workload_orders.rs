@@ -294,18 +294,20 @@ impl SessionInput {
         if part.0 == WorkloadLogPart::Data && part.1.is_empty() {
             return Ok(PartAnswer::Taken);
         }
+        if part.0 == WorkloadLogPart::Begun && self.is_taken.swap(true, Ordering::Relaxed) {
+            // The agent that has begun it is gone. Without room for the reason, the watch misses the agent in a minute.
+            let reason = Bytes::from_static(b"the agent was started again");
+            if parts.try_send((WorkloadLogPart::Failed, reason)).is_ok() {
+                self.is_finished.store(true, Ordering::Relaxed);
+            }
+            let text = format!("session {id} was begun before: its command is not run again");
+            return Err(Refusal::new(ErrorCode::AlreadyExists, text));
+        }
         let room = match timeout(ROOM_WITHIN, parts.reserve()).await {
             Ok(Ok(room)) => room,
             Ok(Err(_)) => return Err(gone(id)),
             Err(_) => return Ok(PartAnswer::NoRoom),
         };
-        if part.0 == WorkloadLogPart::Begun && self.is_taken.swap(true, Ordering::Relaxed) {
-            // The agent that has begun it is gone.
-            room.send((WorkloadLogPart::Failed, Bytes::from_static(b"the agent was started again")));
-            self.is_finished.store(true, Ordering::Relaxed);
-            let text = format!("session {id} was begun before: its command is not run again");
-            return Err(Refusal::new(ErrorCode::AlreadyExists, text));
-        }
         let is_last = matches!(part.0, WorkloadLogPart::End | WorkloadLogPart::Failed);
         room.send(part);
         if is_last {

@@ -26,7 +26,7 @@ pub use fence::{Fence, MissingFence, PodPlaces, PodSockets, RunnerPaths, gaps};
 pub use limits::{Limits, forbid_core_dumps};
 pub use memory::{Resident, give_back_what_is_freed};
 pub use program::{Failure, Program, keep_descriptors};
-pub use stalled::Stalling;
+pub use stalled::{MayPause, Stalling};
 pub use usage::PodUsage;
 pub use workload::{
     DirectoryAccess, MAX_WORKLOAD_ORDER, WORKLOAD_VARIABLE, WorkloadDirectory, WorkloadKind, WorkloadLimits,

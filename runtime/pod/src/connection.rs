@@ -96,8 +96,9 @@ pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
     router: Router,
     caller: PodCaller,
 ) {
-    let service = TowerToHyperService::new(router.layer(Extension(caller)));
-    let stream = TokioIo::new(Stalling::new(stream));
+    let stream = Stalling::new(stream);
+    let router = router.layer(Extension(caller)).layer(Extension(stream.may_pause()));
+    let (service, stream) = (TowerToHyperService::new(router), TokioIo::new(stream));
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)

@@ -85,8 +85,9 @@ fn a_dialogue_goes_through_a_controller_that_follows() -> anyhow::Result<()> {
 
     // It was this controller that served it, and it follows; the leading one has both ends in its audit log.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    assert_eq!(runtime.block_on(code_by(second))?, 9);
-    assert_eq!(site.leader(1)?, Some(0), "another controller leads by now");
+    let code = runtime.block_on(code_by(second)).context("has the agent left the second controller?")?;
+    assert_eq!(code, 9);
+    ensure!(matches!(site.leader(1)?, Some(0 | 2)), "the second one leads by now");
     site.host(0)?.json_until(&["audit-log"], |log| {
         let ends = ends(log);
         ["exit code 3", "exit code 4", "exit code 9"].iter().all(|end| ends.contains(end))

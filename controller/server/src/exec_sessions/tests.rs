@@ -225,3 +225,18 @@ async fn a_reader_that_takes_nothing_keeps_no_session_that_must_end() {
         }
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_was_started_again_is_told_at_once_though_the_reader_takes_nothing() {
+    let scene = Scene::new();
+    let _here = scene.presence.connected(agent());
+    let (session, _ended) = scene.running(open_content(b"")).await;
+    for _ in 0..PARTS {
+        scene.pass(WorkloadLogPart::Data, "line").await;
+    }
+    let agent = agent();
+    let again = scene.orders.pass(&agent, scene.id(), (WorkloadLogPart::Begun, Bytes::new()));
+    let refused = again.now_or_never().expect("it waits for room").unwrap_err();
+    assert_eq!(refused.code, ErrorCode::AlreadyExists);
+    drop(session);
+}

@@ -201,20 +201,25 @@ impl<C: Controller> Session<C> {
         let (lines, waiting) = mpsc::channel(WAITING);
         let outputs = async move {
             if lines.send(ExecSessionOutput::Running).await.is_err() {
-                return Ok(());
+                return Ok(true);
             }
             let errors = async {
-                if let Some(stderr) = stderr {
-                    gather(stderr, &lines, ExecSessionOutput::Stderr).await;
+                match stderr {
+                    Some(stderr) => gather(stderr, &lines, ExecSessionOutput::Stderr).await,
+                    None => true,
                 }
             };
-            join(gather(stdout, &lines, ExecSessionOutput::Stdout), errors).await;
-            Ok::<(), String>(())
+            let (stdout, stderr) = join(gather(stdout, &lines, ExecSessionOutput::Stdout), errors).await;
+            Ok::<bool, String>(stdout && stderr)
         };
-        try_join(outputs, self.hand_lines_over(waiting)).await?;
+        let (is_whole, ()) = try_join(outputs, self.hand_lines_over(waiting)).await?;
         let Change { err, tasks } = api.wait(change).await.map_err(|error| error.to_string())?;
         let code = tasks.first().and_then(|task| task.data.exit_code);
-        code.ok_or_else(|| err.unwrap_or_else(|| ContainerError::Unknown.to_string()))
+        let code = code.ok_or_else(|| err.unwrap_or_else(|| ContainerError::Unknown.to_string()))?;
+        match is_whole {
+            true => Ok(code),
+            false => Err("the end of the command's output is lost".to_owned()),
+        }
     }
 
     /// Hands lines over, those that wait in one part as far as they fit.
@@ -312,26 +317,27 @@ impl Heard<'_> {
     }
 }
 
-/// Takes an output to its end.
+/// Takes an output to its end. Returns false if it breaks off before.
 async fn gather(
     socket: impl Stream<Item = Result<Message, Error>>,
     lines: &mpsc::Sender<ExecSessionOutput>,
     line: impl Fn(ExecBytes) -> ExecSessionOutput,
-) {
+) -> bool {
     let mut socket = pin!(socket);
     while let Some(Ok(message)) = socket.next().await {
         match message {
             Message::Binary(bytes) => {
                 for chunk in ExecBytes::split(&bytes) {
                     if lines.send(line(chunk)).await.is_err() {
-                        return;
+                        return true;
                     }
                 }
             }
-            Message::Text(text) if text.as_str() == END => return,
+            Message::Text(text) if text.as_str() == END => return true,
             _ => {}
         }
     }
+    false
 }
 
 fn add(part: &mut BytesMut, line: &ExecSessionOutput) -> Result<(), String> {

@@ -14,6 +14,7 @@ use axum::{
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hyper_util::rt::TokioIo;
+use periapt_helper::MayPause;
 use periapt_pebble::{ExecBody, PodCaller, PodRefusal, PodRequest, WebsocketName};
 use ring::digest::{Context, SHA1_FOR_LEGACY_USE_ONLY};
 use rustix::fs::{Access, access};
@@ -91,6 +92,7 @@ fn check(root: &FilePath, search_path: &str, body: &ExecBody) -> Result<(), Stri
 pub(super) async fn websocket(
     Of(state): Of<Arc<State>>,
     Extension(caller): Extension<PodCaller>,
+    Extension(may_pause): Extension<MayPause>,
     Path((task, name)): Path<(String, String)>,
     mut request: HttpRequest<Body>,
 ) -> Response {
@@ -106,6 +108,8 @@ pub(super) async fn websocket(
     tokio::spawn(async move {
         // A client that goes away before leaves the place empty, and the command without this stream.
         let Ok(upgraded) = upgrade.await else { return };
+        // The reader of a command's output may pause, and the command waits for it.
+        may_pause.allow();
         let config = WebSocketConfig::default()
             .max_message_size(Some(MAX_MESSAGE))
             .max_frame_size(Some(MAX_MESSAGE))
