@@ -1,9 +1,10 @@
 //! Three controllers under schedules of faults, each of which follows from a seed. They are the product's own code on
 //! virtual time, over a network and a log in memory.
 //!
-//! There are three scenes: short ones with clients that send commands and read ([`Scene::Commands`]), short ones with
-//! clients that upload contents while hours pass ([`Scene::Uploads`]), and some minutes with agents that claim leaderships,
-//! and watchers of views and statuses ([`Scene::Watches`]). Each checks all laws that its actors can break; a witness notes
+//! There are four scenes: short ones with clients that send commands and read ([`Scene::Commands`]), short ones with
+//! clients that upload contents while hours pass ([`Scene::Uploads`]), some minutes with agents that claim leaderships, and
+//! watchers of views and statuses ([`Scene::Watches`]), and clients that send many commands at once ([`Scene::Groups`]).
+//! Each checks all laws that its actors can break; a witness notes
 //! what happens in the log and at the controllers meanwhile.
 //!
 //! The seed decides what clients send, when, and to whom, and which faults happen when. It does not decide all: the order
@@ -84,7 +85,7 @@ impl Scene {
     fn seeds(self) -> u64 {
         match self {
             Self::Commands => 25,
-            Self::Uploads => 6,
+            Self::Uploads | Self::Groups => 6,
             // Each takes some minutes of virtual time, and seconds of a processor.
             Self::Watches => 8,
         }
@@ -120,6 +121,8 @@ enum Scene {
     Uploads,
     /// Agents that claim leaderships, and watchers.
     Watches,
+    /// Clients that send many commands at once.
+    Groups,
 }
 
 /// Runs one seed.
@@ -141,12 +144,14 @@ fn run(scene: Scene, seed: u64, mutation: Mutation) -> Result<String, String> {
                     World::with_programs(&mut chance, programs, defect)
                 }
                 Scene::Watches => World::with_agents(&mut chance, defect),
+                Scene::Groups => World::new(&mut chance),
             });
             *told.lock() = Some(Arc::clone(&world));
             let checked: LocalBoxFuture<'_, _> = match scene {
                 Scene::Commands => scenes::commands(world, chance, mutation).boxed_local(),
                 Scene::Uploads => uploads::uploads(world, chance).boxed_local(),
                 Scene::Watches => scenes::watches(world, chance, mutation).boxed_local(),
+                Scene::Groups => crowds::crowd(world, chance).boxed_local(),
             };
             match tokio::time::timeout(WITHIN, checked).await {
                 Ok(checked) => checked,
@@ -214,6 +219,11 @@ fn whatever_happens_to_uploads_each_registered_blob_exists_and_each_law_holds() 
 #[test]
 fn whatever_happens_to_agents_and_controllers_one_unit_leads_and_no_watcher_is_shown_less() {
     each_law_holds(Scene::Watches, "whatever_happens_to_agents");
+}
+
+#[test]
+fn whatever_happens_to_groups_of_commands_each_law_holds() {
+    each_law_holds(Scene::Groups, "whatever_happens_to_groups");
 }
 
 /// Runs the seeds that the environment says.

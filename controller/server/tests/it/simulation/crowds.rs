@@ -11,10 +11,7 @@ use periapt_host_api::{
 };
 use tokio::time::sleep;
 
-use super::{WITHIN, chance::Chance, faults, fold::Fold, laws, sessions::CALLERS, world::World};
-
-/// The number of seeds.
-const SEEDS: u64 = 6;
+use super::{chance::Chance, faults, fold::Fold, laws, sessions::CALLERS, world::World};
 
 /// The requests of each client.
 const REQUESTS: usize = 6;
@@ -109,7 +106,7 @@ async fn write(world: Arc<World>, number: usize, mut chance: Chance) -> Result<T
 }
 
 /// Lets the clients write while faults happen, mends everything, and checks the laws.
-async fn crowd(world: Arc<World>, mut chance: Chance) -> Result<(), String> {
+pub(super) async fn crowd(world: Arc<World>, mut chance: Chance) -> Result<(), String> {
     for host in &world.hosts {
         world.start(host).await;
     }
@@ -154,21 +151,4 @@ async fn crowd(world: Arc<World>, mut chance: Chance) -> Result<(), String> {
         }
     }
     Ok(())
-}
-
-#[test]
-fn whatever_happens_to_groups_of_commands_each_law_holds() {
-    for seed in 0..SEEDS {
-        let runtime =
-            tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
-        runtime.block_on(async {
-            let mut chance = Chance::new(seed);
-            let world = Arc::new(World::new(&mut chance));
-            let checked = tokio::time::timeout(WITHIN, crowd(Arc::clone(&world), chance)).await;
-            let checked = checked.unwrap_or_else(|_| Err("it does not end".to_owned()));
-            if let Err(law) = checked {
-                panic!("seed {seed}: {law}\n{}", world.story());
-            }
-        });
-    }
 }
