@@ -18,8 +18,7 @@ use crate::site::until;
 pub(crate) const ETCD_ON_SMALL_DISK: [&str; 3] =
     ["--snapshot-count=10000", "--max-wals=1", "--max-snapshots=1"];
 
-/// The options of the disk of a server of etcd. etcd reserves 128 MB for its log at once, and tmpfs takes none of the memory
-/// that is not used.
+/// The options of the disk of a server of etcd. etcd reserves 128 MB for its log at once, which take as much memory.
 const ETCD_DISK: &str = "size=1g,mode=700";
 
 /// Puts what a host's controller keeps on a disk of its own, which is small. The test has a mount namespace of its own.

@@ -179,8 +179,10 @@ fn go_through(
             callers.into_iter().map(|caller| scope.spawn(move || caller.run(&story.ended))).collect();
         let faults = faults.iter().copied().cycle().skip(first).take(rounds);
         let worked = faults.enumerate().try_for_each(|(number, fault)| {
-            let gap = round(&mut site, story, &mut lengths, fault)
-                .with_context(|| format!("round {number}: {fault:?}"))?;
+            let gap = round(&mut site, story, &mut lengths, fault).with_context(|| {
+                let logs: String = hosts.iter().map(|host| host.logs()).collect();
+                format!("round {number}: {fault:?}\n{logs}")
+            })?;
             println!("round {number}: {fault:?}, clients waited {} ms", gap.as_millis());
             anyhow::Ok(())
         });
