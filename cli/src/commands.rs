@@ -40,6 +40,8 @@ pub(crate) trait Verb {
 pub(crate) enum Runtime<'a> {
     /// A thread of its own, for verbs that send requests and wait.
     OneThread,
+    /// Another thread for connections, which go on while the verb waits for the reader of its output.
+    TwoThreads,
     /// All cores, for a service.
     AllCores(Service),
     /// All cores, for a service that raises the system's fence around its first thread, before it starts others.

@@ -74,14 +74,14 @@ fn main() -> ExitCode {
     // Before the log, whose export of spans has a thread.
     let gaps = match cli.command.runtime() {
         Runtime::Fenced(_, service) => service.raise_fence(),
-        Runtime::OneThread | Runtime::AllCores(_) | Runtime::Own(..) => Ok(Vec::new()),
+        Runtime::OneThread | Runtime::TwoThreads | Runtime::AllCores(_) | Runtime::Own(..) => Ok(Vec::new()),
     };
     let gaps = match gaps {
         Ok(gaps) => gaps,
         Err(failure) => return failed(&failure),
     };
     let process = match cli.command.runtime() {
-        Runtime::OneThread => Process::Verb,
+        Runtime::OneThread | Runtime::TwoThreads => Process::Verb,
         Runtime::AllCores(service) | Runtime::Fenced(service, _) => Process::Service(service),
         Runtime::Own(..) => Process::OfService,
     };
@@ -114,16 +114,21 @@ fn run(cli: Cli) -> Result<()> {
         used: Used::default(),
     };
     let mut runtime = match cli.command.runtime() {
-        Runtime::AllCores(_) | Runtime::Fenced(..) => tokio::runtime::Builder::new_multi_thread(),
+        Runtime::TwoThreads | Runtime::AllCores(_) | Runtime::Fenced(..) => {
+            tokio::runtime::Builder::new_multi_thread()
+        }
         Runtime::OneThread | Runtime::Own(..) => tokio::runtime::Builder::new_current_thread(),
     };
     let span = match cli.command.runtime() {
-        Runtime::OneThread => logging::verb_span(&cli.verb),
+        Runtime::OneThread | Runtime::TwoThreads => logging::verb_span(&cli.verb),
         // A service runs for months; what it does has spans of its own.
         Runtime::AllCores(_) | Runtime::Fenced(..) | Runtime::Own(..) => Span::none(),
     };
+    if matches!(cli.command.runtime(), Runtime::TwoThreads) {
+        runtime.worker_threads(1);
+    }
     let runtime = runtime.enable_all().build().explain(|| "cannot start".to_owned())?;
-    let is_verb = matches!(cli.command.runtime(), Runtime::OneThread);
+    let is_verb = matches!(cli.command.runtime(), Runtime::OneThread | Runtime::TwoThreads);
     let result = runtime.block_on(cli.command.run(&context).instrument(span.clone()));
     runtime.block_on(context.used.remember(&context.data));
     span.record("outcome", if result.is_ok() { "ok" } else { "failed" });

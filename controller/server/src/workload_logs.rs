@@ -3,14 +3,19 @@
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use futures_util::future::BoxFuture;
 use periapt_host_api::{
     AgentName, ErrorCode, Refusal, excerpt,
     workload_log::{WorkloadLogOrder, WorkloadLogPart},
 };
 use serde::Deserialize;
 use tokio::time::timeout;
+use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
-use crate::workload_orders::{OpenOrder, WorkloadOrders};
+use crate::{
+    bounds::PatientStream,
+    workload_orders::{OpenOrder, WorkloadOrders},
+};
 
 /// The time in which an agent answers an order.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(20);
@@ -108,7 +113,30 @@ impl WorkloadLog {
         }
     }
 
-    /// Waits for the next bytes; none at the end.
+    /// Ends the order when its stream must end, also while its reader takes nothing: when the caller loses the right to it,
+    /// when all streams end by `stop`, and once this controller does not know any more who may read (`lost`). The parts
+    /// before are the reader's. Returns the life of the stream, and the task, which ends when it is dropped.
+    pub(crate) fn watched(
+        &self,
+        orders: &WorkloadOrders,
+        (stop, lost): (CancellationToken, BoxFuture<'static, ()>),
+    ) -> (PatientStream, AbortOnDropHandle<()>) {
+        let (stream, orders, id) = (PatientStream::default(), orders.clone(), self.0.id());
+        let PatientStream { revoked, over } = stream.clone();
+        let watch = async move {
+            tokio::select! {
+                () = revoked.cancelled() => {}
+                () = stop.cancelled() => {}
+                () = lost => {}
+            }
+            orders.end(id);
+            over.cancel();
+        };
+        (stream, AbortOnDropHandle::new(tokio::spawn(watch)))
+    }
+
+    /// Waits for the next bytes; none at the end. An operator may wait with the next call for as long as the stream lasts:
+    /// the agent hands no more over meanwhile.
     pub(crate) async fn next(&mut self) -> Option<Bytes> {
         match self.0.parts.recv().await {
             Some((WorkloadLogPart::Begun | WorkloadLogPart::Data, bytes)) => Some(bytes),
@@ -121,7 +149,12 @@ impl WorkloadLog {
 mod tests {
     use std::sync::Arc;
 
-    use periapt_host_api::{ModelUuid, workload_log::WorkloadLogQuery};
+    use futures_util::FutureExt as _;
+    use periapt_host_api::{
+        ModelUuid,
+        workload_log::{PartAnswer, WorkloadLogQuery},
+    };
+    use tokio::time::sleep;
     use uuid::Uuid;
 
     use super::*;
@@ -129,6 +162,9 @@ mod tests {
 
     /// The parts that wait for an operator.
     const PARTS: usize = 4;
+
+    /// The pause of a reader.
+    const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
     fn orders() -> WorkloadOrders {
         WorkloadOrders::new(Arc::new(SystemRandomSource))
@@ -201,13 +237,63 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_agent_that_does_not_answer_and_an_operator_that_takes_nothing_end_the_order() {
+    async fn an_agent_that_does_not_answer_is_one_error() {
+        let (orders, one) = (orders(), agent("a1"));
+        assert_eq!(open(&orders, &one).begun(&one).await.unwrap_err().code, ErrorCode::TryAgain);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_reader_of_a_log_that_pauses_gets_every_part_later() {
+        const LINES: usize = 100;
         let (orders, one) = (orders(), agent("a1"));
         let mut log = open(&orders, &one);
-        assert_eq!(log.begun(&one).await.unwrap_err().code, ErrorCode::TryAgain);
-        for _ in 0..PARTS {
-            orders.pass(&one, log.0.id(), data("x")).await.unwrap();
+        let (of_agent, id) = (orders.clone(), log.0.id());
+        let (count, counted) = tokio::sync::watch::channel(0_usize);
+        let hands = tokio::spawn(async move {
+            let lines = (0..LINES).map(|line| (WorkloadLogPart::Data, Bytes::from(line.to_string())));
+            for part in lines.chain([(WorkloadLogPart::End, Bytes::new())]) {
+                while of_agent.pass(&agent("a1"), id, part.clone()).await.unwrap() == PartAnswer::NoRoom {}
+                count.send_modify(|count| *count += 1);
+            }
+        });
+        for line in 0..LINES {
+            if line % 50 == 0 {
+                sleep(DAY).await;
+                assert_eq!(*counted.borrow(), line + PARTS, "no more is taken than there is room for");
+                assert_eq!(orders.logs_of(&one).len(), 1, "it holds its place");
+            }
+            assert_eq!(log.next().await.unwrap(), line.to_string());
         }
-        assert_eq!(orders.pass(&one, log.0.id(), data("x")).await.unwrap_err().code, ErrorCode::NotFound);
+        assert_eq!(log.next().await, None);
+        hands.await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_reader_that_takes_nothing_keeps_no_order_that_must_end() {
+        type Ends = fn(&PatientStream, &CancellationToken, &CancellationToken);
+        let ends: [Ends; 3] =
+            [|stream, _, _| stream.revoked.cancel(), |_, stop, _| stop.cancel(), |_, _, lost| lost.cancel()];
+        for end in ends {
+            let (orders, one) = (orders(), agent("a1"));
+            let mut log = open(&orders, &one);
+            let (stop, lost) = (CancellationToken::new(), CancellationToken::new());
+            let is_lost = lost.clone().cancelled_owned().boxed();
+            let (stream, _watch) = log.watched(&orders, (stop.clone(), is_lost));
+            for _ in 0..PARTS {
+                orders.pass(&one, log.0.id(), data("x")).await.unwrap();
+            }
+            sleep(DAY).await;
+            assert!(!stream.over.is_cancelled() && orders.logs_of(&one).len() == 1);
+            end(&stream, &stop, &lost);
+            stream.over.cancelled().await;
+            assert!(orders.logs_of(&one).is_empty());
+            let refused = orders.pass(&one, log.0.id(), data("x")).await.unwrap_err();
+            assert_eq!(refused.code, ErrorCode::NotFound);
+            // The parts before are the reader's.
+            for _ in 0..PARTS {
+                assert_eq!(log.next().await.unwrap(), "x");
+            }
+            assert_eq!(log.next().await, None);
+        }
     }
 }

@@ -42,11 +42,8 @@ const PARTS: usize = 4;
 /// The pieces of a session's input that wait for the agent, each of at most 64 KiB.
 const PIECES: usize = 2;
 
-/// The time in which an operator takes a part of a log. One that takes nothing for so long is not served further.
-const TAKEN_WITHIN: Duration = Duration::from_secs(20);
-
-/// The time for which a part of a session waits for room. Then the agent offers it again: the operator may take nothing for
-/// as long as the connection lives, and each request of the agent is short.
+/// The time for which a part waits for room. Then the agent offers it again: the operator may take nothing for as long as
+/// the connection lives, and each request of the agent is short.
 const ROOM_WITHIN: Duration = Duration::from_secs(10);
 
 /// The time in which an agent that asks for input is answered, with nothing if there is none.
@@ -197,11 +194,10 @@ impl WorkloadOrders {
         self.shared.changed.subscribe()
     }
 
-    /// Hands a part over, once the operator has room for it. A part of a session for which there is no room in time is not
-    /// taken.
+    /// Hands a part over, once the operator has room for it. A part for which there is no room in time is not taken.
     ///
     /// # Errors
-    /// The agent has no such order, the operator takes nothing of a log, or a session begins a second time.
+    /// The agent has no such order, or a session begins a second time.
     pub(crate) async fn pass(
         &self,
         agent: &AgentName,
@@ -220,14 +216,10 @@ impl WorkloadOrders {
         if let Some(session) = session {
             return session.pass(id, &parts, part).await;
         }
-        match timeout(TAKEN_WITHIN, parts.send(part)).await {
+        match timeout(ROOM_WITHIN, parts.send(part)).await {
             Ok(Ok(())) => Ok(PartAnswer::Taken),
             Ok(Err(_)) => Err(gone(id)),
-            Err(_) => {
-                let seconds = TAKEN_WITHIN.as_secs();
-                let text = format!("no output was read for {seconds} seconds, so no more is taken");
-                Err(Refusal::not_found(text))
-            }
+            Err(_) => Ok(PartAnswer::NoRoom),
         }
     }
 

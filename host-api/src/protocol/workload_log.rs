@@ -68,8 +68,8 @@ pub enum WorkloadLogPart {
 pub enum PartAnswer {
     /// The part is on its way to the operator.
     Taken,
-    /// The operator of a session has taken nothing for ten seconds. Nothing of the part was taken: the agent hands it over
-    /// again, and asks the command for no more until then.
+    /// The operator has taken nothing for ten seconds. Nothing of the part was taken: the agent hands it over again, and asks
+    /// the command or the pod for no more until then.
     NoRoom,
 }
 

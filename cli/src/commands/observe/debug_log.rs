@@ -8,7 +8,7 @@ use clap::Args;
 use periapt_host_api::logs::{LogLevel, LogLine, LogQuery};
 
 use crate::{
-    commands::Verb,
+    commands::{Runtime, Verb},
     context::{Context, Model, ModelArg},
     error::{Failure, Result},
     follow::{
@@ -145,6 +145,11 @@ impl Verb for DebugLog {
             left -= 1;
         }
         read.result()
+    }
+
+    fn runtime(&self) -> Runtime<'_> {
+        // A pager reads nothing while its user reads.
+        Runtime::TwoThreads
     }
 }
 

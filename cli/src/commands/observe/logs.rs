@@ -7,7 +7,7 @@ use periapt_host_api::{ContainerName, Timestamp, workload_log::WorkloadLogLine};
 use serde::Serialize;
 
 use crate::{
-    commands::Verb,
+    commands::{Runtime, Verb},
     context::{Context, Model, ModelArg},
     error::{Failure, Result},
     follow::{
@@ -132,6 +132,11 @@ impl Verb for Logs {
             true => Ok(()),
             false => Err(Failure::new("the logs of some containers are not shown")),
         }
+    }
+
+    fn runtime(&self) -> Runtime<'_> {
+        // A pager reads nothing while its user reads.
+        Runtime::TwoThreads
     }
 }
 

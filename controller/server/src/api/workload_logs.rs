@@ -1,13 +1,15 @@
 //! The routes by which the output of workloads goes from agents to operators; that of sessions (`exec_sessions`) comes in
 //! the same parts.
 
+use std::time::Duration;
+
 use axum::{
     Json,
     body::Body,
-    extract::{Path, RawQuery, State},
+    extract::{FromRef, Path, RawQuery, State},
     response::Response,
 };
-use futures_util::{StreamExt as _, stream};
+use futures_util::{FutureExt as _, StreamExt as _, stream};
 use http::{HeaderMap, Version};
 use periapt_host_api::{
     AgentName, ContainerName, ErrorCode, Refusal, RequestId, UnitName,
@@ -21,10 +23,32 @@ use crate::{
         streams,
     },
     bounds::StreamOf,
-    state::{Durable, Streams},
+    presence::Presence,
+    replication::Freshness,
+    state::{ControllerState, Durable, Streams},
     workload_logs::WorkloadLog,
     workload_orders::WorkloadOrders,
 };
+
+/// The pause between two looks whether an agent is still here.
+const LOOKS: Duration = Duration::from_secs(5);
+
+/// The parts of the state that logs need.
+pub(crate) struct LogServices {
+    streams: Streams,
+    orders: WorkloadOrders,
+    freshness: Freshness,
+}
+
+impl FromRef<ControllerState> for LogServices {
+    fn from_ref(state: &ControllerState) -> Self {
+        Self {
+            streams: state.streams.clone(),
+            orders: state.workload_orders.clone(),
+            freshness: state.freshness.clone(),
+        }
+    }
+}
 
 fn log_query(text: Option<&str>) -> Result<WorkloadLogQuery, Refusal> {
     let mut query = Query::parse(text)?;
@@ -60,11 +84,19 @@ pub(super) fn agent_of(
     }
 }
 
+/// Waits until an agent is away at two looks in turn: the log of one that connects anew goes on.
+async fn is_away(presence: Presence, agent: AgentName) {
+    let mut missed = 0;
+    while missed < 2 {
+        tokio::time::sleep(LOOKS).await;
+        missed = if presence.is_here(&agent) { 0 } else { missed + 1 };
+    }
+}
+
 /// Answers an operator with what a unit's pod answers.
 pub(crate) async fn of_unit(
     State(durable): State<Durable>,
-    State(streams): State<Streams>,
-    State(orders): State<WorkloadOrders>,
+    State(LogServices { streams, orders, freshness }): State<LogServices>,
     who: RequestCaller,
     Path((model, application, number)): Path<(String, String, String)>,
     version: Version,
@@ -81,14 +113,23 @@ pub(crate) async fn of_unit(
     let order = WorkloadLogOrder { model: uuid, unit: unit.clone(), query };
     let mut log = WorkloadLog::open(&orders, agent.clone(), order)?;
     let first = log.begun(&agent).await.map_err(about)?;
-    let rest = stream::unfold((log, streams.stop), |(mut log, stop)| async move {
-        let next = tokio::select! {
-            () = stop.cancelled() => None,
-            next = log.next() => next,
-        };
-        next.map(|bytes| (bytes, (log, stop)))
+    let presence = streams.presence.clone();
+    let ends = async move {
+        tokio::select! {
+            () = freshness.lost() => {}
+            () = is_away(presence, agent) => {}
+        }
+    };
+    let (patient, watch) = log.watched(&orders, (streams.stop, ends.boxed()));
+    let rest = stream::unfold((log, watch), |(mut log, watch)| async move {
+        log.next().await.map(|bytes| (bytes, (log, watch)))
     });
-    Ok(streams::encoded(permit, stream::iter([first]).chain(rest)))
+    let mut response = streams::encoded(permit, stream::iter([first]).chain(rest));
+    // Without HTTP/2 no pings tell that the reader's connection lives.
+    if version >= Version::HTTP_2 {
+        response.extensions_mut().insert(patient);
+    }
+    Ok(response)
 }
 
 /// Takes a part from an agent.
@@ -109,4 +150,25 @@ pub(crate) async fn part(
     let part = part.ok_or_else(|| Refusal::bad_request("query part: begun, data, end or failed expected"))?;
     let bytes = body::small_bytes(&headers, content).await?;
     Ok(Json(orders.pass(&agent, id, (part, bytes)).await?))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_agent_that_connects_anew_is_not_away_and_one_that_does_not_is_soon() {
+        let (presence, agent) = (Presence::default(), "a1".parse::<AgentName>().unwrap());
+        let connected = presence.connected(agent.clone());
+        let mut away = pin!(is_away(presence.clone(), agent.clone()));
+        assert!(tokio::time::timeout(100 * LOOKS, &mut away).await.is_err());
+        drop(connected);
+        tokio::time::sleep(LOOKS / 2).await;
+        let connected = presence.connected(agent);
+        assert!(tokio::time::timeout(100 * LOOKS, &mut away).await.is_err());
+        drop(connected);
+        tokio::time::timeout(3 * LOOKS, away).await.unwrap();
+    }
 }

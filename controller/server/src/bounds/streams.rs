@@ -44,8 +44,8 @@ pub(crate) struct StreamPermit {
     kind: &'static str,
 }
 
-/// The life of a stream whose reader may pause for as long as the stream lasts: a dialogue. A response has it among its
-/// extensions. HTTP/2's pings tell that the reader's connection lives. Cloning is cheap.
+/// The life of a stream whose reader may pause for as long as the stream lasts: a dialogue, or the log of a workload. A
+/// response has it among its extensions. HTTP/2's pings tell that the reader's connection lives. Cloning is cheap.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PatientStream {
     /// Cancelled when the caller loses the right to the stream, also while its reader takes nothing.

@@ -1,7 +1,9 @@
-//! Dialogues with commands in containers (decision 111), over real connections, with an agent that the test plays.
+//! Dialogues with commands in containers (decision 111) and the logs of workloads, over real connections, with an agent
+//! that the test plays.
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures_util::StreamExt as _;
 use periapt_client::{ExecSession, NdJson};
 use periapt_host_api::{
@@ -12,8 +14,9 @@ use periapt_host_api::{
     exec_session::{
         ExecBytes, ExecSessionInput, ExecSessionOrder, ExecSessionOutput, ExecSessionRequest, MAX_CHUNK_BYTES,
     },
-    workload_log::{PartAnswer, WorkloadLogPart},
+    workload_log::{PartAnswer, WorkloadLogLine, WorkloadLogPart, WorkloadLogQuery},
 };
+use serde::Serialize;
 use tokio::sync::oneshot;
 
 use crate::{
@@ -62,6 +65,26 @@ async fn taken(agent: &Agent, assignments: &mut NdJson<AgentAssignments>) -> (Re
 async fn hand_over(agent: &Agent, id: RequestId, part: WorkloadLogPart, text: &str) {
     let part = (part, text.to_owned().into());
     agent.client.workload_log_part(&agent.name, id, part).await.unwrap();
+}
+
+/// Hands lines over, each once there is room for it. `held` is told the number of lines before the first wait.
+async fn hand_all_over<T: Serialize>(
+    agent: &Agent,
+    id: RequestId,
+    lines: impl Iterator<Item = T>,
+    held: oneshot::Sender<usize>,
+) {
+    let mut held = Some(held);
+    for (number, line) in lines.enumerate() {
+        let part = (WorkloadLogPart::Data, Bytes::from(serde_json::to_string(&line).unwrap() + "\n"));
+        while agent.client.workload_log_part(&agent.name, id, part.clone()).await.unwrap()
+            == PartAnswer::NoRoom
+        {
+            if let Some(held) = held.take() {
+                held.send(number).unwrap();
+            }
+        }
+    }
 }
 
 #[tokio::test]
@@ -115,21 +138,7 @@ async fn a_reader_may_pause_for_longer_than_other_streams_wait_and_gets_every_by
     let (held, is_held) = oneshot::channel();
     let played = tokio::spawn(async move {
         let (id, _) = taken(&agent, &mut assignments).await;
-        let (mut held, mut lines) = (Some(held), (0..LINES).peekable());
-        while let Some(number) = lines.peek().copied() {
-            let text = serde_json::to_string(&line(number)).unwrap() + "\n";
-            let part = (WorkloadLogPart::Data, text.into());
-            match agent.client.workload_log_part(&agent.name, id, part).await.unwrap() {
-                PartAnswer::Taken => {
-                    lines.next();
-                }
-                PartAnswer::NoRoom => {
-                    if let Some(held) = held.take() {
-                        held.send(number).unwrap();
-                    }
-                }
-            }
-        }
+        hand_all_over(&agent, id, (0..LINES).map(line), held).await;
         hand_over(&agent, id, WorkloadLogPart::End, "0").await;
         next_where(&mut assignments, |assigned| assigned.sessions.is_empty()).await;
     });
@@ -138,7 +147,7 @@ async fn a_reader_may_pause_for_longer_than_other_streams_wait_and_gets_every_by
     assert_eq!(next(&mut output).await, ExecSessionOutput::Running);
     // The agent is told after ten seconds that there is no room, which is several times the time for other streams.
     let waiting = is_held.await.unwrap();
-    assert!(waiting < LINES / 2, "{waiting} parts were taken, and nobody reads");
+    assert!(waiting < usize::from(LINES / 2), "{waiting} parts were taken, and nobody reads");
     // Other requests over the same connection do not wait.
     fixture.add_model("other").await;
     for number in 0..LINES {
@@ -146,6 +155,42 @@ async fn a_reader_may_pause_for_longer_than_other_streams_wait_and_gets_every_by
     }
     assert_eq!(next(&mut output).await, ExecSessionOutput::Exit(0));
     drop((input, output));
+    played.await.unwrap();
+    fixture.stop().await;
+}
+
+#[tokio::test]
+async fn a_reader_of_a_workloads_log_may_pause_for_longer_than_other_streams_wait() {
+    const LINES: usize = 64;
+    /// The time after which streams are ended whose readers take nothing.
+    const STALL: Duration = Duration::from_secs(2);
+    let Site { fixture, model, agent, mut assignments } =
+        Site::on(Fixture::start_impatient(STALL).await).await;
+    let line = |number: usize| {
+        let (time, service) = (String::new(), "web".to_owned());
+        WorkloadLogLine { time, service, message: format!("{number:>60000}") }
+    };
+    let (held, is_held) = oneshot::channel();
+    let played = tokio::spawn(async move {
+        let assigned = next_where(&mut assignments, |assigned| !assigned.logs.is_empty()).await;
+        let id = *assigned.logs.keys().next().unwrap();
+        hand_over(&agent, id, WorkloadLogPart::Data, "HTTP/1.0 200 OK\r\n\r\n").await;
+        hand_all_over(&agent, id, (0..LINES).map(line), held).await;
+        hand_over(&agent, id, WorkloadLogPart::End, "").await;
+        next_where(&mut assignments, |assigned| assigned.logs.is_empty()).await;
+    });
+    let (container, services) = ("web".parse().unwrap(), Vec::new());
+    let query = WorkloadLogQuery { container, services, tail: None, follow: true };
+    let logs = fixture.client.workload_logs(&model.selector(), &unit("served/0"), &query).await;
+    let mut output = logs.unwrap();
+    // The agent is told after ten seconds that there is no room, which is several times the time for other streams.
+    let waiting = is_held.await.unwrap();
+    assert!(waiting < LINES / 2, "{waiting} parts were taken, and nobody reads");
+    for number in 0..LINES {
+        assert_eq!(next(&mut output).await, line(number));
+    }
+    assert!(output.next().await.is_none(), "it goes on after its end");
+    drop(output);
     played.await.unwrap();
     fixture.stop().await;
 }

@@ -11,6 +11,7 @@ use axum::{
 };
 use bytes::Bytes;
 use futures_util::stream::unfold;
+use periapt_helper::MayPause;
 use periapt_pebble::{OutputLine, PodAnswer, PodCaller, PodRefusal, PodRequest};
 use serde_json::json;
 
@@ -20,10 +21,12 @@ use super::{State, answer::refused, query::Query};
 const NEWEST: usize = 30;
 
 /// Shows the output of services, and goes on as it grows if the client follows. A follower that is slower than the
-/// output misses lines: what is kept is bounded.
+/// output misses lines: what is kept is bounded. The pod's owner may pause, as an operator who reads page by page, and
+/// gets all that is kept by then.
 pub(super) async fn logs(
     Of(state): Of<Arc<State>>,
     Extension(caller): Extension<PodCaller>,
+    Extension(may_pause): Extension<MayPause>,
     RawQuery(query): RawQuery,
 ) -> Response {
     let query = Query::read(query.as_deref());
@@ -56,6 +59,9 @@ pub(super) async fn logs(
         }
         Err(refusal) => return refused(refusal),
     };
+    if caller.is_owner {
+        may_pause.allow();
+    }
     let mut grown = state.handle.lines();
     grown.mark_changed();
     let begin = Follower { state, caller, services, next, lines: lines.into(), grown, permit };

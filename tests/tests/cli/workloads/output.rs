@@ -34,7 +34,12 @@ impl Scene {
 
     /// Lets a service of a container say a line again and again.
     fn say(&self, container: &str, line: &str) -> anyhow::Result<()> {
-        let command = format!("sh -c 'while true; do echo {line}; sleep 0.2; done'");
+        self.serve_script(container, &format!("while true; do echo {line}; sleep 0.2; done"))
+    }
+
+    /// Lets a service of a container, `say`, run a shell's script without single quotes.
+    pub(super) fn serve_script(&self, container: &str, script: &str) -> anyhow::Result<()> {
+        let command = format!("sh -c '{script}'");
         let service = json!({"override": "replace", "command": command, "startup": "enabled"});
         let layer = json!({"services": {"say": service}}).to_string();
         let add = json!({"action": "add", "combine": true, "label": "l", "format": "yaml", "layer": layer});

@@ -1,7 +1,8 @@
-//! Dialogues whose reader takes nothing: the command is held up, and nothing else is, for as long as the client lives.
+//! Dialogues whose reader takes nothing: the command is held up, and nothing else is, for as long as the client lives. Logs
+//! whose reader takes nothing go on later.
 
 use std::{
-    io::Read as _,
+    io::{BufRead as _, BufReader, Read as _},
     process::{Child, Stdio},
     time::{Duration, Instant},
 };
@@ -33,6 +34,51 @@ impl Drop for Counting {
     }
 }
 
+/// A follower of a log whose service writes numbered lines of 4 KB, at most thirty of them a second.
+struct Following(Child);
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Following {
+    /// Starts the service and its follower, whose output nobody reads.
+    fn begin(scene: &Scene) -> anyhow::Result<Self> {
+        let script = "pad=$(seq -s , 1 900); i=0; while true; do i=$((i+1)); echo $i $pad; sleep 0.03; done";
+        scene.serve_script("web", script)?;
+        scene.periapt.ok_until(&["logs", "probe/0", "-n", "1"], |shown| shown.contains(",899,900"))?;
+        let mut command = scene.periapt.command(["logs", "probe/0", "-n", "all", "--follow"]);
+        Ok(Self(command.stdout(Stdio::piped()).spawn()?))
+    }
+
+    /// Reads on until the service's present line. Each line is whole, and comes once and in order; those that the pod does
+    /// not keep any more are left out.
+    fn catches_up(&mut self, scene: &Scene) -> anyhow::Result<()> {
+        let present = number(&scene.periapt.ok(["logs", "probe/0", "-n", "1"])?)?;
+        let mut last = 0;
+        for line in BufReader::new(self.0.stdout.take().context("an output")?).lines() {
+            let number = number(&line?)?;
+            ensure!(number > last, "line {number} comes after {last}");
+            last = number;
+            if last >= present {
+                return Ok(());
+            }
+        }
+        anyhow::bail!("the log has ended after line {last} of {present}: {:?}", self.0.wait()?)
+    }
+}
+
+/// Returns the number of a shown line, which must be whole.
+fn number(line: &str) -> anyhow::Result<u64> {
+    let (_, text) = line.split_once(" [say] ").with_context(|| line.to_owned())?;
+    let (number, pad) = text.split_once(' ').with_context(|| line.to_owned())?;
+    ensure!(pad.starts_with("1,2,") && pad.trim_end().ends_with(",899,900"), "not whole: {line}");
+    Ok(number.parse()?)
+}
+
 impl Counting {
     /// Begins to count, and returns once the command runs. Nothing is read.
     fn begin(periapt: &Installation, last: u32) -> anyhow::Result<Self> {
@@ -54,6 +100,7 @@ fn a_reader_of_a_dialogue_may_pause_and_gets_every_byte_and_the_exit_code_later(
     let scene = Scene::new()?;
     let periapt = &scene.periapt;
     scene.boot_id()?;
+    let mut following = Following::begin(&scene)?;
     let last = 1_000_037;
     let mut counting = Counting::begin(periapt, last)?;
     let mut silent = Counting::begin(periapt, 1_000_041)?;
@@ -79,7 +126,7 @@ fn a_reader_of_a_dialogue_may_pause_and_gets_every_byte_and_the_exit_code_later(
     let expected: String = (1..=last).map(|number| format!("{number}\n")).collect();
     ensure!(told == expected, "{} of {} bytes have come", told.len(), expected.len());
     assert_eq!(counting.client.wait()?.code(), Some(6));
-    Ok(())
+    following.catches_up(&scene)
 }
 
 #[test]

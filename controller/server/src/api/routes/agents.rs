@@ -67,7 +67,7 @@ pub(super) fn routes() -> Vec<Route> {
             Operation::new(
                 Right::ActAsAgent, Method::POST,
                 "workloadLogPart",
-                "Hands a part of a workload's output, or of a session's, over to the operator who ordered it, once there is room for it. A part of a session is not taken without room in ten seconds.",
+                "Hands a part of a workload's output, or of a session's, over to the operator who ordered it, once there is room for it. A part is not taken without room in ten seconds.",
                 json::<PartAnswer>(),
             )
             .query(LOG_PART_QUERY)
