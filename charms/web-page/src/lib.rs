@@ -33,7 +33,7 @@ impl FromConfig for Settings {
 
 impl Charm for WebPage {
     fn otherwise(&mut self, unit: &Unit, _: &Event) -> Result {
-        // What is left are changes of the relation.
+        // Each other event, such as one of a relation, may change what the server is given.
         configure(unit)
     }
 
@@ -74,8 +74,12 @@ impl Charm for WebPage {
     }
 }
 
-/// Gives the server its configuration, and restarts it if that needs a restart.
+/// Tells related units where the server shows its numbers, gives the server its configuration, and restarts it if that
+/// needs a restart.
 fn configure(unit: &Unit) -> Result {
+    for relation in unit.relations("metrics") {
+        relation.unit_bag().set("port", PORT)?;
+    }
     let settings: Settings = unit.config()?;
     let web = unit.pebble(WEB);
     if let Err(error) = web.boot_id() {

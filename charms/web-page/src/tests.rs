@@ -33,6 +33,16 @@ fn a_server_that_starts_gets_its_configuration() {
 }
 
 #[test]
+fn a_unit_tells_where_its_numbers_are_before_its_server_has_started() {
+    let mut unit = Harness::<WebPage>::new("web-page/0");
+    unit.config("title", "Hello").config("text", "a text");
+    let metrics = unit.relate("metrics", "prometheus");
+    unit.join(&metrics, "prometheus/0", &[]).unwrap();
+    assert_eq!(unit.unit_bag(&metrics).get("port").map(String::as_str), Some("8080"));
+    unit.end(&metrics).unwrap();
+}
+
+#[test]
 fn a_server_that_cannot_be_started_blocks_the_unit() {
     let mut unit = Harness::<WebPage>::new("web-page/0");
     unit.config("title", "Hello").config("text", "a text");

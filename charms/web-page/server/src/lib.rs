@@ -1,4 +1,5 @@
-//! A web server as a component: one page, with a title from the environment, a text from a file, and notes of other units.
+//! A web server as a component: one page, with a title from the environment, a text from a file, and notes of other
+//! units; and a number for Prometheus.
 //!
 //! Each request has an instance of its own, so nothing stays in memory from one to the next.
 
@@ -31,7 +32,12 @@ impl Guest for Server {
                 let notes = notes::all(&std::env::var("NOTES").unwrap_or_default());
                 say(answer, 200, &format!("{title}\n{text}\n{notes}"));
             }
-            _ => say(answer, 404, "there is one page: /\n"),
+            Some("/metrics") => {
+                // A file that the charm has not pushed yet has no bytes.
+                let text = std::fs::read("/page.txt").map_or(0, |text| text.len());
+                say(answer, 200, &format!("web_page_text_bytes {text}\n"));
+            }
+            _ => say(answer, 404, "there are / and /metrics\n"),
         }
     }
 }

@@ -105,6 +105,27 @@ fn a_container_and_a_webassembly_workload_of_its_unit_reach_each_other_at_localh
 }
 
 #[test]
+fn a_container_gets_the_numbers_of_a_related_units_webassembly_workload() -> anyhow::Result<()> {
+    let Some(scene) = Scene::with_drivers("namespaces,wasm")? else { return Ok(()) };
+    let parts = [("web.wasm", "web-page-server")];
+    let page = packed_parts("web-page", "numbers", scene.periapt.path(), &parts, str::to_owned)?;
+    let page = page.to_str().context("a path")?;
+    let scrapes =
+        |text: &str| text.replace("requires:\n", "requires:\n  targets:\n    interface: metrics-address\n");
+    let charm = packed_changed("probe", "scrapes", scene.periapt.path(), scrapes)?;
+    let charm = charm.to_str().context("a path")?;
+    scene.periapt.ok(["deploy", page, "--config", "title=Two words", "--config", "text=four"])?;
+    scene.periapt.ok(["deploy", charm, "--resource", "image=one.tar"])?;
+    scene.boot_id("")?;
+    scene.periapt.ok_until(&["status"], |status| status.contains("Two words"))?;
+    let numbers = "http://web-page-0:8080/metrics";
+    let stranger = scene.fetches("probe/0", numbers)?;
+    ensure!(!stranger.contains("web_page"), "without a relation: {stranger}");
+    scene.periapt.ok(["integrate", "probe:targets", "web-page:metrics"])?;
+    scene.fetches_until("probe/0", numbers, "web_page_text_bytes 4")
+}
+
+#[test]
 fn a_container_reaches_the_server_of_another_one_of_its_unit_at_localhost() -> anyhow::Result<()> {
     let Some(scene) = Scene::new()? else { return Ok(()) };
     let two = |text: &str| {
