@@ -22,6 +22,7 @@ mod lacking;
 mod layers;
 mod limits;
 mod registries;
+mod rights;
 mod shared;
 mod unusable;
 
