@@ -101,6 +101,13 @@ fn an_exposed_port_answers_at_the_agents_address_until_it_is_closed() -> anyhow:
     until_closed(other, port)?;
     scene.act(&format!("open-port {port}/tcp"))?;
     until_page(other, port)?;
+
+    // The operator sees what clients and the server have sent: answers are longer than requests.
+    scene.periapt.json_until(&["usage"], |usage| {
+        let counts = usage.pointer("/applications/probe/workloads/probe~10");
+        let count = |name: &str| counts.and_then(|counts| counts.get(name)?.as_u64()).unwrap_or_default();
+        count("connections") >= 2 && count("received") > 0 && count("sent") > count("received")
+    })?;
     scene.periapt.ok(["remove-application", "probe", "--no-prompt"])?;
     until_closed(other, port)
 }
