@@ -82,6 +82,39 @@ fn every_link_of_every_document_leads_somewhere() {
     assert!(checked > 10, "only {checked} links were found: the search is broken");
 }
 
+/// Returns the decision that the text of a link names: `decision 7`, or the number alone in a list of them.
+fn named_decision(text: &str) -> Option<u32> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    match words[..] {
+        [number] | [.., "decision" | "Decision" | "decisions" | "Decisions", number] => number.parse().ok(),
+        _ => None,
+    }
+}
+
+/// Returns the number of the decision that a path leads to.
+fn decision_of(path: &str) -> Option<u32> {
+    let (number, _) = path.rsplit('/').next()?.split_once('-')?;
+    number.parse().ok().filter(|_| number.len() == 4)
+}
+
+#[test]
+fn links_that_name_a_decision_lead_to_it() {
+    let mut checked = 0;
+    for document in documents() {
+        let text = read(&document);
+        for (open, _) in text.match_indices("](") {
+            let (before, after) = text.split_at(open);
+            let named = before.rsplit('[').next().and_then(named_decision);
+            let path = between(after, "](", ')').next().unwrap();
+            if let (Some(named), Some(number)) = (named, decision_of(path)) {
+                assert_eq!(named, number, "{document} names decision {named} and links to {path}");
+                checked += 1;
+            }
+        }
+    }
+    assert!(checked > 100, "only {checked} links were found: the search is broken");
+}
+
 /// Finds all Markdown files below a directory of the repository.
 fn markdown(directory: &Path, into: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(directory).unwrap() {
