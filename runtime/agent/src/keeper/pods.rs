@@ -485,4 +485,12 @@ impl PodStreams {
         traffic.begin(unit);
         Self { doors: Arc::new(Mutex::new(doors)), traffic }
     }
+
+    /// Adds the units of another way that a test plays.
+    pub(crate) fn beside(self, other: &Self) -> Self {
+        let doors = other.doors.lock().clone();
+        doors.keys().for_each(|unit| self.traffic.begin(unit));
+        self.doors.lock().extend(doors);
+        self
+    }
 }

@@ -83,12 +83,17 @@ pub(super) fn relation(id: u32, ends: [&str; 2]) -> ViewEntity {
 
 /// Returns the machine of `db/0`, which has a port open, to these subnets.
 fn machine(port: &str, from: &[&str]) -> ViewEntity {
-    let unit: UnitName = "db/0".parse().unwrap();
+    machine_of(0, port, from)
+}
+
+/// Returns the machine of the unit of `db` with a number, which has a port open, to these subnets.
+fn machine_of(number: u32, port: &str, from: &[&str]) -> ViewEntity {
+    let unit = UnitName::new("db".parse().unwrap(), number);
     let opened = OpenedPorts { range: port.parse().unwrap(), endpoints: BTreeSet::new() };
     let subnets: BTreeSet<_> = from.iter().map(|subnet| subnet.parse().unwrap()).collect();
     let rules = IngressRules::from([(port.parse().unwrap(), subnets)]);
     ViewEntity::Machine(MachineView {
-        id: MachineId(0),
+        id: MachineId(number),
         agent: "host".parse().unwrap(),
         boot_id: String::new(),
         addresses: Vec::new(),
@@ -108,21 +113,39 @@ struct Stage {
     streams: mpsc::UnboundedReceiver<UnixStream>,
 }
 
+/// Returns an agent without connections to others.
+fn lone_agent() -> CallingAgent {
+    CallingAgent {
+        name: "host".parse().unwrap(),
+        addresses: vec![HOST.parse().unwrap()],
+        peers: None,
+        egress: None,
+    }
+}
+
+/// Returns the way to a unit whose workload tells each caller the unit's name.
+fn telling(unit: &str) -> PodStreams {
+    let name = unit.to_owned();
+    PodStreams::played(&unit.parse().unwrap(), move |target| {
+        if target != PodStream::Port(5432) {
+            return Err("nobody listens".to_owned());
+        }
+        let (ours, mut theirs) = Started::pair().unwrap();
+        std::io::Write::write_all(&mut theirs, name.as_bytes()).unwrap();
+        ours.set_nonblocking(true).unwrap();
+        Ok(ours)
+    })
+}
+
 impl Stage {
     fn with(puts: Vec<ViewEntity>) -> Self {
-        let agent = CallingAgent {
-            name: "host".parse().unwrap(),
-            addresses: vec![HOST.parse().unwrap()],
-            peers: None,
-            egress: None,
-        };
-        Self::of(agent, "db/0", Arc::default(), puts)
+        Self::of(lone_agent(), "db/0", Arc::default(), puts)
     }
 
     /// Returns the stage of an agent that runs one unit.
     fn of(agent: CallingAgent, runs: &str, ways: Arc<ToldWays>, puts: Vec<ViewEntity>) -> Self {
         let (opened, streams) = mpsc::unbounded_channel();
-        let pod = PodStreams::played(&runs.parse().unwrap(), move |target| {
+        let pods = PodStreams::played(&runs.parse().unwrap(), move |target| {
             if target != PodStream::Port(5432) {
                 return Err("nobody listens".to_owned());
             }
@@ -132,7 +155,13 @@ impl Stage {
             opened.send(UnixStream::from_std(theirs).unwrap()).map_err(|_| "nobody listens")?;
             Ok(ours)
         });
-        let neighbours = Arc::new(Neighbours::new(MODEL, agent, pod, PeerWays::new(MODEL, ways)));
+        Self { streams, ..Self::before(pods, agent, ways, puts) }
+    }
+
+    /// Returns the stage of an agent with pods that the test plays.
+    fn before(pods: PodStreams, agent: CallingAgent, ways: Arc<ToldWays>, puts: Vec<ViewEntity>) -> Self {
+        let (_, streams) = mpsc::unbounded_channel();
+        let neighbours = Arc::new(Neighbours::new(MODEL, agent, pods, PeerWays::new(MODEL, ways)));
         neighbours.observe(&frame(None, 1, [vec![model()], puts].concat()));
         let (dials, dialled) = mpsc::channel(WAITING);
         tokio::spawn(Arc::clone(&neighbours).run(dialled));
@@ -152,6 +181,15 @@ impl Stage {
 
     async fn reaches(&self, unit: &str, host: &str, port: u16) -> bool {
         self.call(unit, host, port).await.0 == OPENED
+    }
+
+    /// Returns the name, of four bytes, of the unit that `app/0` reaches.
+    async fn reached(&self, host: &str) -> String {
+        let (word, mut client) = self.call("app/0", host, 5432).await;
+        assert_eq!(word, OPENED, "{host}");
+        let mut name = [0; 4];
+        timeout(SOON, client.read_exact(&mut name)).await.unwrap().unwrap();
+        String::from_utf8_lossy(&name).into_owned()
     }
 }
 
@@ -177,6 +215,22 @@ async fn related_units_reach_each_other_by_each_name_and_nobody_else_is_reached(
         ("", 5432),
     ] {
         assert!(!stage.reaches("app/0", host, port).await, "{host}:{port}");
+    }
+}
+
+#[tokio::test]
+async fn a_hosts_address_leads_to_the_first_of_its_units_and_a_name_to_each() {
+    let machines = [0, 1].map(|number| machine_of(number, "5432/tcp", &[]));
+    let puts = [vec![relation(1, ["app", "db"])], machines.to_vec()].concat();
+    let pods = telling("db/1").beside(&telling("db/0"));
+    let stage = Stage::before(pods, lone_agent(), Arc::default(), puts);
+    for (host, unit) in [(HOST, "db/0"), ("db", "db/0"), ("db-0", "db/0"), ("db-1", "db/1")] {
+        assert_eq!(stage.reached(host).await, unit, "{host}");
+    }
+    // An address leads to units that have the port open; a name leads to its unit at each port.
+    stage.neighbours.observe(&frame(Some(1), 2, vec![machine_of(0, "5433/tcp", &[])]));
+    for (host, unit) in [(HOST, "db/1"), ("db", "db/0"), ("db-0", "db/0"), ("db-1", "db/1")] {
+        assert_eq!(stage.reached(host).await, unit, "{host}");
     }
 }
 
