@@ -15,7 +15,7 @@ use std::{
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// The time in which a request is answered, on a machine that others use.
-const ANSWERED_WITHIN: Duration = Duration::from_secs(30);
+pub(super) const ANSWERED_WITHIN: Duration = Duration::from_secs(30);
 
 /// A client, which ends when it is dropped.
 #[derive(Debug)]
