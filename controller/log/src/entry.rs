@@ -88,6 +88,9 @@ pub enum EntryError {
     /// The entry does not follow the one before it.
     #[error("the entry at {0} does not follow the one before it: {1}")]
     Broken(Revision, &'static str),
+    /// The entry follows another one than the end that it is compared with: the log has another history.
+    #[error("the entry at {0} of the log follows another one than this controller has applied")]
+    OtherHistory(Revision),
     /// The entry is too large.
     #[error("an entry of {0} bytes is too large; at most {MAX_ENTRY_BYTES} are allowed")]
     TooLarge(usize),
@@ -160,14 +163,14 @@ impl LogHead {
     /// Returns the end after one more entry.
     ///
     /// # Errors
-    /// [`EntryError::Broken`] if the entry does not follow this end.
+    /// [`EntryError::Broken`] if the entry does not follow this end, [`EntryError::OtherHistory`] if it follows another one.
     pub fn after(&self, position: Revision, entry: &Entry, bytes: &[u8]) -> Result<Self, EntryError> {
         let broken = |why| Err(EntryError::Broken(position, why));
         if position.0 != self.position.0.saturating_add(1) {
             return broken("a position was left out");
         }
         if entry.previous != self.digest {
-            return broken("it follows another entry");
+            return Err(EntryError::OtherHistory(position));
         }
         if entry.term < self.term {
             return broken("its term is lower");

@@ -83,7 +83,7 @@ fn an_entry_that_does_not_follow_is_refused() {
         Err(EntryError::Broken(_, why)) => why,
         other => panic!("{other:?}"),
     };
-    assert_eq!(broken(empty.after(Revision(1), &first, &bytes)), "it follows another entry");
+    assert_eq!(empty.after(Revision(1), &first, &bytes), Err(EntryError::OtherHistory(Revision(1))));
     let first = Entry { previous: empty.digest, ..first };
     assert_eq!(broken(empty.after(Revision(2), &first, &bytes)), "a position was left out");
     let head = empty.after(Revision(1), &first, &bytes).unwrap();

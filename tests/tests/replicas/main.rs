@@ -23,6 +23,7 @@ mod refused;
 mod removal;
 mod restoring;
 mod rounds;
+mod set_back;
 mod shop;
 mod site;
 mod stale;

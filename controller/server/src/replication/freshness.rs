@@ -13,7 +13,7 @@ use std::{
 use periapt_host_api::{ErrorCode, Refusal, Revision};
 use periapt_log::{LEADERSHIP_TTL, Log};
 use tokio::{
-    sync::watch,
+    sync::{Notify, watch},
     time::{Instant, sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
@@ -48,6 +48,8 @@ struct Known {
     is_stale: watch::Sender<bool>,
     /// The end of the log that it told last.
     end: AtomicU64,
+    /// Notified when the log's end is before what this controller has applied.
+    set_back: Notify,
 }
 
 impl Known {
@@ -66,8 +68,8 @@ impl Freshness {
     pub(crate) fn of_several() -> Self {
         let now = Instant::now();
         let (confirmed, awaited) = (watch::Sender::new(now), watch::Sender::new(now));
-        let (is_stale, end) = (watch::Sender::new(false), AtomicU64::new(0));
-        Self(Some(Arc::new(Known { confirmed, awaited, is_stale, end })))
+        let (is_stale, end, set_back) = (watch::Sender::new(false), AtomicU64::new(0), Notify::new());
+        Self(Some(Arc::new(Known { confirmed, awaited, is_stale, end, set_back })))
     }
 
     /// Returns true if what this controller shows may be older than the bound.
@@ -109,6 +111,15 @@ impl Freshness {
         let _ = known.is_stale.subscribe().wait_for(|is_stale| *is_stale).await;
     }
 
+    /// Waits until the log tells an end before what this controller has applied: its etcd was set back. For ever if it
+    /// shares no log.
+    pub(super) async fn set_back(&self) {
+        match &self.0 {
+            Some(known) => known.set_back.notified().await,
+            None => std::future::pending().await,
+        }
+    }
+
     /// Waits until this controller has applied all that was in the log when the wait began. Requests that wait at the same
     /// time share a question to the log.
     pub(crate) async fn caught_up(&self) {
@@ -129,8 +140,10 @@ impl Freshness {
         let mut waiting: Option<(Instant, Revision)> = None;
         while !stop.is_cancelled() {
             if waiting.is_none() {
-                let asked = Instant::now();
+                let (asked, applied) = (Instant::now(), state.current().revision());
                 match timeout(ASK_EVERY, log.end()).await {
+                    // What was applied before the question is in the log: this is not the log any more that it was.
+                    Ok(Ok(end)) if end < applied => known.set_back.notify_one(),
                     Ok(Ok(end)) => {
                         known.end.store(end.0, Ordering::Relaxed);
                         waiting = Some((asked, end));

@@ -1,6 +1,8 @@
 //! The life of a controller among several: it follows until it leads, and leads until it is deposed.
 
 mod beginning;
+mod error;
+mod history;
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,13 +13,14 @@ use periapt_host_api::{ErrorCode, Refusal, StoreId, command::Caller};
 use periapt_log::{Announcement, Content, EntryError, Leadership, Log, LogError, LogHead};
 use periapt_model::{Input, WorkerCommand};
 use periapt_store::StoreError;
-use tokio::sync::watch;
+use tokio::{sync::watch, time::Instant};
 use tokio_util::sync::CancellationToken;
 
+use self::error::ReplicaError;
 use super::{
     AnswerObserver, DurablePosition, KnownPresence, Links, Members, RecentEntries, Reporter, Role,
     SnapshotFailure,
-    apply::{ApplyError, apply, check_blobs, check_keys},
+    apply::{apply, check_blobs, check_keys},
     clocks::SteadyClock,
     forward::{answer_all, known_to_all},
     passed_on::{PassedOn, next_group},
@@ -39,6 +42,9 @@ const LEADER_WITHIN: Duration = Duration::from_secs(5);
 
 /// The first pause after a failure, and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
+
+/// The pause before a history is compared again that the log did not tell.
+const COMPARE_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
 /// A controller among several.
 pub(crate) struct Replica {
@@ -69,57 +75,6 @@ pub(crate) struct Replica {
     pub(crate) passed_on: PassedOn,
     /// The observer of the writer's answers.
     pub(crate) observer: Option<Arc<dyn AnswerObserver>>,
-}
-
-/// The reason why a controller neither follows nor leads for a moment.
-#[derive(Debug, thiserror::Error)]
-enum ReplicaError {
-    #[error(transparent)]
-    Log(#[from] LogError),
-    #[error(transparent)]
-    Apply(#[from] ApplyError),
-    #[error(transparent)]
-    Write(#[from] WriteError),
-    #[error("the store's note cannot be read: {0}")]
-    Note(EntryError),
-    #[error("the log ended its stream")]
-    Ended,
-    #[error("no snapshot was taken: {0}")]
-    Snapshot(#[from] SnapshotFailure),
-    #[error(
-        "this machine's clock is {difference} {other}: set the one of the two that is wrong, and start the controller again"
-    )]
-    Clock { difference: String, other: &'static str },
-    #[error(
-        "controller {0:?} was removed from those of its log: it joins again with a new token, in an empty directory; \
-         `periapt kill-controller` removes what is left here"
-    )]
-    Removed(String),
-    #[error("no controller leads that has the entries which the log does not have any more")]
-    NoSource,
-}
-
-impl ReplicaError {
-    /// Returns true if no later attempt can succeed.
-    fn is_final(&self) -> bool {
-        matches!(
-            self,
-            Self::Clock { .. }
-                | Self::Apply(ApplyError::OtherKeys { .. } | ApplyError::OtherBlobs { .. })
-                | Self::Apply(ApplyError::Entry(EntryError::TooNew { .. }))
-                | Self::Snapshot(SnapshotFailure::Entry(EntryError::TooNew { .. }))
-        )
-    }
-
-    /// Returns the failure of the store, if it must be opened again.
-    fn of_store(&self) -> Option<StoreError> {
-        match self {
-            Self::Apply(ApplyError::Store(error))
-            | Self::Write(WriteError::Store(error))
-            | Self::Snapshot(SnapshotFailure::Store(error)) => Some(StoreError::Failed(error.to_string())),
-            _ => None,
-        }
-    }
 }
 
 impl Replica {
@@ -156,6 +111,11 @@ impl Replica {
     /// Applies what others append and passes commands on, until this controller may lead. Returns none when the
     /// controller stops.
     async fn follow(&mut self, stop: &CancellationToken) -> Result<Option<Leadership>, ReplicaError> {
+        tokio::select! {
+            () = stop.cancelled() => return Ok(None),
+            // A log that was set back has no entries for this controller, which would count as caught up.
+            checked = self.check_history() => checked?,
+        }
         if !*self.caught_up.borrow() {
             tokio::select! {
                 () = stop.cancelled() => return Ok(None),
@@ -173,6 +133,8 @@ impl Replica {
         let mut leaders = self.log.leaders();
         let mut known_presence = self.reporter.clone().answers();
         let mut leadership = self.log.acquire(self.announcement.clone());
+        let freshness = self.reporter.freshness.clone();
+        let (mut has_leaders, mut compare_at) = (false, None);
         loop {
             tokio::select! {
                 biased;
@@ -185,6 +147,10 @@ impl Replica {
                 }
                 leader = leaders.next() => {
                     let leader = leader.ok_or(ReplicaError::Ended)??;
+                    // Another controller may lead since the log was set back, and write it beyond this one's end again.
+                    if std::mem::replace(&mut has_leaders, true) {
+                        compare_at = Some(Instant::now());
+                    }
                     if let Some(leader) = &leader {
                         check_keys(&self.announcement, &leader.announcement)?;
                         check_blobs(&self.announcement, &leader.announcement)?;
@@ -193,9 +159,29 @@ impl Replica {
                 }
                 won = &mut leadership => {
                     let won = won?;
+                    tokio::select! {
+                        () = stop.cancelled() => return Ok(None),
+                        checked = self.check_history() => checked?,
+                    }
                     self.catch_up().await?;
                     self.check_listed()?;
                     return Ok(Some(won));
+                }
+                () = freshness.set_back() => compare_at = Some(Instant::now()),
+                () = at(compare_at) => {
+                    let compared = tokio::select! {
+                        () = stop.cancelled() => return Ok(None),
+                        compared = self.check_history() => compared,
+                    };
+                    compare_at = match compared {
+                        Err(ReplicaError::Log(failure)) if failure.is_temporary() => {
+                            Some(Instant::now() + COMPARE_AGAIN_AFTER)
+                        }
+                        compared => {
+                            compared?;
+                            None
+                        }
+                    };
                 }
                 Some(known) = known_presence.next() => self.take_presence(known)?,
                 answered = self.passed_on.groups.came_back() => {
@@ -290,6 +276,7 @@ impl Replica {
             members: self.members.clone(),
             clock: Arc::clone(&self.writer.clock),
         };
+        let freshness = self.reporter.freshness.clone();
         let ended = {
             let serving = self.writer.serve(&until);
             let lost = async {
@@ -302,6 +289,8 @@ impl Replica {
                 tokio::select! {
                     () = working => {}
                     () = leadership.lost() => {}
+                    // The history is compared before this controller follows.
+                    () = freshness.set_back() => {}
                     () = removed(self.reporter.state.clone(), &self.announcement.member) => {}
                 }
                 until.cancel();
@@ -336,7 +325,7 @@ impl Replica {
         let before = self.writer.publisher.current();
         let root = before.root.replay(&Default::default(), revision);
         let root = root.restart(journal.head.lock().at, self.writer.clock.monotonic_ms());
-        let since = tokio::time::Instant::now();
+        let since = Instant::now();
         let published = Published { root, problem: None, since, ..Published::clone(&before) };
         self.writer.publisher.publish(published, Weight::default());
         Ok(())
@@ -406,6 +395,14 @@ impl Replica {
         let store = self.writer.store.get().ok_or(ReplicaError::Ended)?;
         let note = store.load().await.map_err(WriteError::from)?.note;
         head_of(note.as_deref(), self.log.id()).map_err(ReplicaError::Note)
+    }
+}
+
+/// Waits until a time; for ever if there is none.
+async fn at(time: Option<Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time).await,
+        None => std::future::pending().await,
     }
 }
 

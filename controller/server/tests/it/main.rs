@@ -35,6 +35,7 @@ mod resources;
 mod resuming;
 mod sessions;
 mod set;
+mod set_back;
 mod shared_blobs;
 mod simulation;
 mod staleness;

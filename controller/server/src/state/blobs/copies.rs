@@ -151,7 +151,10 @@ impl Copies {
         if entries.iter().map(|entry| entry.bytes.len()).sum::<usize>() > MAX_ENTRY_BYTES {
             return false;
         }
-        let Some(end) = entries.last().map(|entry| entry.position) else { return true };
+        let Some(end) = entries.last().map(|entry| entry.position) else {
+            // The log of an etcd that was set back ends before.
+            return shared.log.end().await.is_ok_and(|end| end >= published.revision());
+        };
         let mut state = shared.state.clone();
         tokio::time::timeout(APPLIED_WITHIN, state.reach(published.store, end)).await.unwrap_or(false)
     }
