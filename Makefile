@@ -81,6 +81,10 @@ ROUNDS ?= 1000
 rounds: setup ## Run ROUNDS rounds of faults (1000) of each kind with real processes (hours)
 	tools/rounds '$(ROUNDS)'
 
+.PHONY: mutations
+mutations: setup ## Make each mutation of the program in a copy, and see that tests find it (minutes)
+	tools/mutations
+
 # Where `make install` puts everything; packages say DESTDIR, too.
 PREFIX ?= /usr/local
 
