@@ -488,7 +488,7 @@ pub fn signal(pid: u32, signal: &str) -> anyhow::Result<()> {
 
 /// Returns true if a thread of a process has not ended. The first of a killed process may end before the others, which
 /// hold its ports until they end.
-fn is_alive(pid: u32) -> bool {
+pub fn is_alive(pid: u32) -> bool {
     let others = std::fs::read_dir(format!("/proc/{pid}/task")).is_ok_and(|threads| threads.count() > 1);
     let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
     let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next());

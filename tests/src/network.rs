@@ -131,6 +131,22 @@ pub fn set_direction(host: &str, number: usize, direction: Direction, link: Link
         Direction::Out => (&["-n", host][..], [OUTSIDE, "dev", "eth0"]),
         Direction::In => (&[][..], [&*address, "dev", "lan"]),
     };
+    set_neighbour(place, to, link)
+}
+
+/// Loses all packets that a host sends to another one, whose number begins with 1, or lets them through again. Connections
+/// stay, and nobody is told.
+///
+/// # Errors
+/// There is no such host.
+pub fn set_path(from: &str, to: usize, link: Link) -> anyhow::Result<()> {
+    let address = format!("10.77.0.{to}");
+    set_neighbour(&["-n", from], [&*address, "dev", "eth0"], link)
+}
+
+/// Gives an address and its device a hardware address that no host has, or lets the kernel find the right one again. `place`
+/// are the options of `ip` for the network namespace.
+fn set_neighbour(place: &[&str], to: [&str; 3], link: Link) -> anyhow::Result<()> {
     let neighbour = match link {
         Link::Up => [&["neigh", "del"][..], &to].concat(),
         Link::Down => [&["neigh", "replace"][..], &to, &["lladdr", NOBODY, "nud", "permanent"]].concat(),

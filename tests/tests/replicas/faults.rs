@@ -5,14 +5,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context as _, ensure};
+use anyhow::{Context as _, bail, ensure};
 use periapt_log_etcd::testing::TestEtcd;
-use periapt_tests::{Direction, Installation, Link, set_direction, set_link, signal};
+use periapt_tests::{Direction, Installation, Link, set_direction, set_link, set_path, signal};
 
 use crate::{
     disks::{fill, fill_etcd, fill_under, filler, free_etcd},
     lengths::Lengths,
     log::{disarm_alarms, raise_alarms, take_room},
+    rolling::{restart_all, upgrade},
     site::{HOSTS, Site, until},
     stale::is_stale,
     story::Story,
@@ -27,12 +28,21 @@ const RESTART_AFTER: Duration = Duration::from_secs(1);
 /// The longest time for which etcd carries nothing out: requests are sent again for a minute.
 const ALARM_AT_MOST: Duration = Duration::from_secs(30);
 
+/// The longest time for which controllers do not reach each other: the operator of the units sends a request to one of them
+/// for a minute and a half, and it may be one that cannot pass it on.
+const APART_AT_MOST: Duration = Duration::from_secs(30);
+
 /// A fault, and the number of its process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
     KillLeader,
     PauseLeader,
     KillFollower,
+    PauseFollower,
+    /// The controllers are stopped and started one after the other, the leading one last.
+    RestartAll,
+    /// The controllers and the agents replace their program one after the other, as `upgrade-controller` has them do.
+    Upgrade,
     KillEtcd(EtcdRole),
     PauseEtcd(EtcdRole),
     /// The disk of a server of etcd becomes full while it runs. The server ends, and its supervisor starts it again and
@@ -54,6 +64,8 @@ pub(crate) enum Fault {
     DeafenLeader,
     /// A follower's host is cut off from all others.
     CutFollower,
+    /// No controller reaches another one. All reach etcd, and clients reach all.
+    CutControllers,
     /// Nothing that a follower sends reaches etcd.
     MuteFollower,
     /// The leading controller is killed, and its disk is full when it starts again.
@@ -106,12 +118,13 @@ struct Met {
 
 impl Met {
     fn of(site: &Site, fault: Fault) -> anyhow::Result<Self> {
-        let leader = (0..3).find_map(|asked| site.leader(asked).ok().flatten()).context("a leader")?;
+        let leader = site.known_leader()?;
         let number = match fault {
             Fault::KillEtcd(role) | Fault::PauseEtcd(role) | Fault::FillEtcd(role) => {
                 role.server(&site.etcd)?
             }
             Fault::KillFollower
+            | Fault::PauseFollower
             | Fault::CutFollower
             | Fault::MuteFollower
             | Fault::FillFollower
@@ -137,8 +150,11 @@ pub(crate) fn round(
     fault: Fault,
 ) -> anyhow::Result<Duration> {
     let met = Met::of(site, fault)?;
-    if fault == Fault::AlarmEtcd {
-        return under_alarm(site, story, lengths, met);
+    match fault {
+        Fault::AlarmEtcd => return under_alarm(site, story, lengths, met),
+        Fault::RestartAll => return restart_all(site, story),
+        Fault::Upgrade => return upgrade(site, story),
+        _ => {}
     }
     let (mut began, mut answered) = (Instant::now(), story.answered());
     set(site, fault, met, Link::Down)?;
@@ -154,6 +170,9 @@ pub(crate) fn round(
     match fault {
         Fault::KillLeader | Fault::KillFollower | Fault::KillEtcd(_) | Fault::KillAgent(_) => {}
         Fault::FillEtcd(_) => supervise(&mut site.etcd, met.number, began + lengths.take()),
+        Fault::CutControllers => {
+            thread::sleep(lengths.take().min(APART_AT_MOST).saturating_sub(began.elapsed()));
+        }
         _ => thread::sleep(lengths.take().saturating_sub(began.elapsed())),
     }
     set(site, fault, met, Link::Up)?;
@@ -217,11 +236,10 @@ fn check(site: &Site, fault: Fault, met: Met) -> anyhow::Result<()> {
         Fault::FillRunningLeader | Fault::FillRunningFollower => {
             until("a full disk is told", || met.has_logged(site, NO_SPACE))?;
             until("a controller that cannot write shows nothing", || is_stale(site.host(met.number)?))?;
-            let asked = (met.number + 1) % 3;
-            until("another controller leads", || {
-                let leader = site.leader(asked).ok().flatten();
-                Ok(leader.is_some_and(|leader| leader != met.number))
-            })
+            site.another_leads(met.number)
+        }
+        Fault::CutControllers => {
+            until("the leading controller hears nothing of the others", || site.leader_is_alone())
         }
         _ => Ok(()),
     }
@@ -240,7 +258,7 @@ fn set(site: &mut Site, fault: Fault, met: Met, link: Link) -> anyhow::Result<()
         Fault::KillLeader | Fault::KillFollower => {
             site.host(number)?.ok(["controller", "start", "local"])?;
         }
-        Fault::PauseLeader => signal(process, if is_made { "STOP" } else { "CONT" })?,
+        Fault::PauseLeader | Fault::PauseFollower => signal(process, if is_made { "STOP" } else { "CONT" })?,
         Fault::KillEtcd(_) if is_made => site.etcd.kill(number),
         Fault::KillEtcd(_) => site.etcd.start_server(number),
         Fault::PauseEtcd(_) if is_made => site.etcd.pause(number),
@@ -267,6 +285,12 @@ fn set(site: &mut Site, fault: Fault, met: Met, link: Link) -> anyhow::Result<()
             }
         }
         Fault::CutLeader | Fault::CutFollower => set_link(host, link)?,
+        Fault::CutControllers => {
+            for (from, host) in HOSTS.into_iter().enumerate() {
+                let mut others = (0..HOSTS.len()).filter(|to| *to != from);
+                others.try_for_each(|to| set_path(host, to + 1, link))?;
+            }
+        }
         Fault::CutLeaderFromEtcd => towards(&[Direction::Out, Direction::In])?,
         Fault::MuteLeader | Fault::MuteFollower => towards(&[Direction::Out])?,
         Fault::DeafenLeader => towards(&[Direction::In])?,
@@ -303,6 +327,7 @@ fn set(site: &mut Site, fault: Fault, met: Met, link: Link) -> anyhow::Result<()
             ensure!(log.contains("this machine's clock was set"), "a clock that was set is not told: {log}");
             host.set_clock(0)?;
         }
+        Fault::RestartAll | Fault::Upgrade => bail!("{fault:?} ends by itself"),
     }
     Ok(())
 }

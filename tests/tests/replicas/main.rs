@@ -22,6 +22,7 @@ mod peer;
 mod refused;
 mod removal;
 mod restoring;
+mod rolling;
 mod rounds;
 mod set_back;
 mod shop;

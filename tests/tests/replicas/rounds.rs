@@ -1,9 +1,9 @@
 //! Rounds of faults under load. Clients of three hosts send commands all the time, while controllers and servers of etcd
 //! are killed and paused in turn, the network loses what they send, a disk is full, etcd raises its alarm that it has no
-//! room, or a clock is set an hour off. At the end nothing that was acknowledged is lost, nothing happened twice, all
-//! controllers show the same, and the history of names that clients competed for is linearizable. The log is read all the
-//! while, and folded: it is whole, has each acknowledged request once, in the order in which they were sent, and each
-//! answer to a read is a state of it. Two agents run hooks meanwhile and are killed and paused, too: each hook is counted
+//! room, a clock is set an hour off, or all controllers are restarted or upgraded in order. At the end nothing that was
+//! acknowledged is lost, nothing happened twice, all controllers show the same, and the history of names that clients
+//! competed for is linearizable. The log is read all the while, and folded: it is whole, has each acknowledged request once,
+//! in the order in which they were sent, and each answer to a read is a state of it. Two agents run hooks meanwhile and are killed and paused, too: each hook is counted
 //! once, and no two units were told at one time that they lead.
 //!
 //! `PERIAPT_FAULT_ROUNDS` sets the number of rounds, and `PERIAPT_FAULT_SEED` with which fault they begin and how long
@@ -34,10 +34,10 @@ use crate::{
 };
 
 /// The number of rounds, unless the environment says another one.
-const ROUNDS: usize = 20;
+const ROUNDS: usize = 14;
 
 /// The number of rounds in which the network or a disk fails.
-const CUT_ROUNDS: usize = 11;
+const CUT_ROUNDS: usize = 12;
 
 /// An hour, in seconds.
 const HOUR: i64 = 3_600;
@@ -74,6 +74,9 @@ fn nothing_that_was_acknowledged_is_lost_or_doubled_whatever_is_killed_or_paused
         Fault::KillAgent(0),
         Fault::PauseAgent(1),
         Fault::AlarmEtcd,
+        Fault::PauseFollower,
+        Fault::RestartAll,
+        Fault::Upgrade,
     ];
     go_through(Site::of_three(&["--no-agent"])?, &faults, ROUNDS, AgentsClocks::Kept)
 }
@@ -93,6 +96,7 @@ fn nothing_that_was_acknowledged_is_lost_or_doubled_whatever_the_network_or_a_di
         Fault::FillRunningLeader,
         Fault::FillEtcd(EtcdRole::Leader),
         Fault::FillEtcd(EtcdRole::Follower),
+        Fault::CutControllers,
         // Only in longer runs.
         Fault::FillRunningFollower,
     ];

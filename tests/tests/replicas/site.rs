@@ -145,6 +145,42 @@ impl Site {
         };
         Ok(HOSTS.iter().position(leads))
     }
+
+    /// Returns the number of the host whose controller leads, as the first host knows it that knows one.
+    pub(crate) fn known_leader(&self) -> anyhow::Result<usize> {
+        let mut leader = None;
+        until("a controller knows who leads", || {
+            leader = (0..self.hosts.len()).find_map(|asked| self.leader(asked).ok().flatten());
+            Ok(leader.is_some())
+        })?;
+        leader.context("a leader")
+    }
+
+    /// Waits until another controller leads than that of a host, as a host beside it knows.
+    pub(crate) fn another_leads(&self, than: usize) -> anyhow::Result<()> {
+        let asked = (than + 1) % HOSTS.len();
+        until("another controller leads", || {
+            let leader = self.leader(asked).ok().flatten();
+            Ok(leader.is_some_and(|leader| leader != than))
+        })
+    }
+
+    /// Returns true if a controller leads and shows that all others are away.
+    pub(crate) fn leader_is_alone(&self) -> anyhow::Result<bool> {
+        for host in &self.hosts {
+            // One that follows may not answer while it does not reach the others.
+            let Ok(shown) = controller(host) else { continue };
+            let members = shown.pointer("/details/controller-machines").and_then(Value::as_object);
+            let members = members.context("members")?;
+            let is_away = |member: &&Value| member.get("away") == Some(&Value::Bool(true));
+            if members.len() == self.hosts.len()
+                && members.values().filter(is_away).count() + 1 == members.len()
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
 }
 
 /// Returns the details of a host's controller.

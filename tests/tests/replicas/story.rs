@@ -98,7 +98,8 @@ impl Story {
 /// Runs a command, and tells what became of it.
 fn outcome(host: &Installation, words: &[&str]) -> anyhow::Result<Outcome> {
     let done = host.run(words)?;
-    let nothing = ["had no effect", "is it running?", "cannot be reached", "does not run"];
+    let nothing =
+        ["had no effect", "is it running?", "cannot be reached", "does not run", "is shutting down"];
     Ok(match done.code {
         Some(0) => Outcome::Done,
         // The latter is told by a controller whose store failed.
