@@ -216,21 +216,38 @@ impl Hooks {
     }
 }
 
-/// Checks that no two units were told at one time that they lead, as the units' logs tell. Returns the number of answers.
-/// The clocks of the agents' hosts must be this machine's.
-pub(crate) async fn check_leaders(site: &Site) -> anyhow::Result<usize> {
+/// The answers of agents that a unit leads.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Leaderships {
+    /// The number of answers.
+    pub(crate) told: usize,
+    /// A line for each two answers to two units, one after the other, between which less time passed than a unit leads for.
+    pub(crate) overlapping: Vec<String>,
+}
+
+impl Leaderships {
+    /// Judges answers by their times and units, in the order of the times.
+    fn of(told: &[(Timestamp, &str)]) -> Self {
+        let overlapping = told.windows(2).filter_map(|pair| {
+            let [(before, former), (after, next)] = pair else { return None };
+            let apart = after.as_second() - before.as_second();
+            let overlap = former != next && apart < LEADS_FOR;
+            overlap.then(|| format!("{former} at {before}, and {next} at {after}"))
+        });
+        Self { told: told.len(), overlapping: overlapping.collect() }
+    }
+}
+
+/// Returns when units were told that they lead, as the units' logs tell. The clocks of the agents' hosts must be this
+/// machine's.
+pub(crate) async fn leaderships(site: &Site) -> anyhow::Result<Leaderships> {
     let query = LogQuery { replay: true, include: vec![NAME.to_owned()], ..LogQuery::default() };
     let client = everywhere(site).await?;
     let lines: Vec<_> = client.logs(&NAME.parse()?, &query).await?.try_collect().await?;
     let told = lines.iter().filter(|line| line.message.starts_with("tool is-leader: 0 True"));
     let mut told: Vec<(Timestamp, &str)> = told.map(|line| (line.at, line.entity.as_str())).collect();
     told.sort();
-    for pair in told.windows(2) {
-        let [(before, former), (after, next)] = pair else { continue };
-        let apart = after.as_second() - before.as_second();
-        ensure!(former == next || apart >= LEADS_FOR, "{former} at {before}, and {next} at {after}");
-    }
-    Ok(told.len())
+    Ok(Leaderships::of(&told))
 }
 
 fn message(note: u64) -> String {
@@ -275,4 +292,18 @@ async fn everywhere(site: &Site) -> anyhow::Result<Client> {
 
 fn authority_of(place: &Path) -> std::path::PathBuf {
     place.join("data/controllers/local/controller/ca.pem")
+}
+
+#[test]
+fn two_units_that_were_told_at_one_time_that_they_lead_are_found() -> anyhow::Result<()> {
+    let at = |second: i64| Timestamp::from_second(1_700_000_000 + second);
+    let judged = |told: &[(i64, &'static str)]| {
+        let told = told.iter().map(|(second, unit)| Ok((at(*second)?, *unit)));
+        Ok::<_, anyhow::Error>(Leaderships::of(&told.collect::<anyhow::Result<Vec<_>>>()?))
+    };
+    let one_after_the_other = judged(&[(0, "a/0"), (20, "a/0"), (20 + LEADS_FOR, "a/1")])?;
+    assert_eq!(one_after_the_other, Leaderships { told: 3, overlapping: Vec::new() });
+    let too_soon = judged(&[(0, "a/0"), (20, "a/0"), (19 + LEADS_FOR, "a/1"), (90, "a/0")])?;
+    assert_eq!((too_soon.told, too_soon.overlapping.len()), (4, 1), "{too_soon:?}");
+    Ok(())
 }
