@@ -24,7 +24,7 @@ const TAKEN_WITHIN: Duration = Duration::from_secs(2);
 const FILLER: &str = "filler";
 
 /// Does some work with a log, in a runtime of its own.
-fn done<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+pub(crate) fn done<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async { tokio::time::timeout(UNTIL, work).await? })
 }

@@ -28,6 +28,7 @@ mod set_back;
 mod shop;
 mod site;
 mod stale;
+mod stores;
 mod story;
 mod undone;
 mod upgrading;

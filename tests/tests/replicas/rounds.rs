@@ -3,7 +3,8 @@
 //! room, a clock is set an hour off, or all controllers are restarted or upgraded in order. At the end nothing that was
 //! acknowledged is lost, nothing happened twice, all controllers show the same, and the history of names that clients
 //! competed for is linearizable. The log is read all the while, and folded: it is whole, has each acknowledged request once,
-//! in the order in which they were sent, and each answer to a read is a state of it. Two agents run hooks meanwhile and are killed and paused, too: each hook is counted
+//! in the order in which they were sent, each answer to a read is a state of it, and the store of each controller is the
+//! fold of it at the store's position. Two agents run hooks meanwhile and are killed and paused, too: each hook is counted
 //! once, and no two units were told at one time that they lead.
 //!
 //! `PERIAPT_FAULT_ROUNDS` sets the number of rounds, and `PERIAPT_FAULT_SEED` with which fault they begin and how long
@@ -29,6 +30,7 @@ use crate::{
     hooks::{Hooks, Leaderships, leaderships},
     lengths::Lengths,
     site::{HOSTS, Site, controller, models, until},
+    stores::check_stores,
     story::Story,
     witness::Witness,
 };
@@ -171,7 +173,7 @@ fn go_through(
     let (story, history, is_over) = (Story::default(), History::default(), AtomicBool::new(false));
     let callers = (0..hosts.len()).map(|number| Caller::new(number, &sockets, &history));
     let callers = callers.collect::<anyhow::Result<Vec<_>>>()?;
-    let (hooks, witness) = thread::scope(|scope| -> anyhow::Result<(usize, Witness)> {
+    let (hooks, mut witness) = thread::scope(|scope| -> anyhow::Result<(usize, Witness)> {
         let _ends = (SetAtEnd(&story.ended), SetAtEnd(&is_over));
         let witness = scope.spawn(|| Witness::follow(log, &is_over));
         let storm = scope.spawn(|| runtime.block_on(hooks.run(&story)));
@@ -222,7 +224,10 @@ fn go_through(
     let contested = story.contested.check()?;
     println!("{contested} names were competed for");
     let all: BTreeSet<String> = witness.models().cloned().collect();
-    check_end(&site, story, &all, rounds, &witness.head)
+    check_end(&site, story, &all, rounds, &witness.head)?;
+    let entities = check_stores(&site, &mut witness)?;
+    println!("each store is the fold of the log up to {}, with {entities} entities", witness.head.position);
+    Ok(())
 }
 
 /// Checks what the controllers show at the end, when the log has these models.

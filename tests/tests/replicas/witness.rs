@@ -9,7 +9,7 @@ use std::{
 };
 
 use anyhow::{Context as _, bail, ensure};
-use periapt_host_api::{ModelUuid, RequestId, StoreId};
+use periapt_host_api::{ModelUuid, RequestId, Revision, StoreId};
 use periapt_log::{Content, Entry, Log as _, LogError, LogHead, StoredEntry};
 use periapt_log_etcd::{EtcdLog, EtcdUrl};
 use periapt_model::entity::{AnswerKey, Entity, EntityKey, Model};
@@ -29,6 +29,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// The fold of a log.
 pub(crate) struct Witness {
     pub(crate) head: LogHead,
+    /// All entities at the head, in stored form: their values by their keys.
+    pub(crate) entities: BTreeMap<Vec<u8>, Vec<u8>>,
     /// The models by name, each with the position from which on it is there.
     models: BTreeMap<String, (ModelUuid, u64)>,
     /// The values of the register, each with the position from which on it is shown.
@@ -41,6 +43,7 @@ impl Witness {
     fn of(log: StoreId) -> Self {
         Self {
             head: LogHead::empty(log),
+            entities: BTreeMap::new(),
             models: BTreeMap::new(),
             // The register is empty before it is written.
             values: vec![(0, String::new())],
@@ -75,12 +78,32 @@ impl Witness {
         })
     }
 
+    /// Reads the log on to a position, which is not before the head.
+    pub(crate) async fn read_to(&mut self, log: &EtcdLog, position: Revision) -> anyhow::Result<()> {
+        ensure!(self.head.position <= position, "the log was read to {}", self.head.position);
+        let began = Instant::now();
+        while self.head.position < position {
+            let entries = match log.read(self.head.position, READ_BYTES).await {
+                Err(error) if error.is_temporary() && began.elapsed() < UNTIL => {
+                    tokio::time::sleep(LOOK_EVERY).await;
+                    continue;
+                }
+                entries => entries.context("the log is read before it is trimmed")?,
+            };
+            ensure!(!entries.is_empty(), "the log ends at {}, before {position}", self.head.position);
+            let mut wanted = entries.into_iter().take_while(|entry| entry.position <= position);
+            wanted.try_for_each(|entry| self.fold(entry))?;
+        }
+        Ok(())
+    }
+
     /// Folds an entry, which follows the one before, in a term that is never lower.
     fn fold(&mut self, StoredEntry { position, bytes }: StoredEntry) -> anyhow::Result<()> {
         let entry = Entry::decode(position, &bytes)?;
         self.head = self.head.after(position, &entry, &bytes)?;
         let Content::Batch { entities, .. } = entry.content else { return Ok(()) };
-        for (key, entity) in codec::writes(&Batch { entities, ..Batch::default() })?.puts {
+        let batch = Batch { entities, ..Batch::default() };
+        for (key, entity) in codec::writes(&batch)?.puts {
             match (key, entity) {
                 (EntityKey::Answer(AnswerKey { request, index, .. }), Some(_)) => {
                     self.requests.entry((request, index)).or_default().push(position.0);
@@ -88,6 +111,12 @@ impl Witness {
                 (_, Some(Entity::Model(model))) => self.put(position.0, &model)?,
                 _ => {}
             }
+        }
+        for (key, value) in batch.entities {
+            match value {
+                Some(value) => self.entities.insert(key, value),
+                None => self.entities.remove(&key),
+            };
         }
         Ok(())
     }
