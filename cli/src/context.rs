@@ -6,7 +6,7 @@ mod environment;
 use std::{fmt, str::FromStr, time::Duration};
 
 use clap::Args;
-use periapt_client::{Client, Identity, Options, StartAt, Trust};
+use periapt_client::{Client, Identity, Options, Seen, StartAt, Trust};
 use periapt_host_api::{
     UserName,
     api::ModelSelector,
@@ -17,6 +17,7 @@ use periapt_host_api::{
 use crate::{
     data::{
         Account, Accounts, ClientData, ControllerDir, ControllerEntry, ControllerName, CurrentModel, DataDir,
+        LastSeen,
     },
     error::{Failure, Result},
     logging::trace_context,
@@ -129,9 +130,22 @@ impl Context {
         let account = Accounts::of(&self.data, &name)?;
         let user = user_of(account.as_ref())?;
         let identity = account.map_or(Identity::Local, |account| Identity::Token(account.token));
-        let client = client_as(&self.data, &name, &entry, identity)?;
-        self.used.add(&name, &entry, &client)?;
+        let client = self.client_as(&name, &entry, identity)?;
         Ok(Controller { name, entry, user, client })
+    }
+
+    /// Creates a client of a controller with an identity. It begins with the newest state that commands have seen, and the
+    /// next command begins with the newest that it sees.
+    pub(crate) fn client_as(
+        &self,
+        name: &ControllerName,
+        entry: &ControllerEntry,
+        identity: Identity,
+    ) -> Result<Client> {
+        let seen = self.used.seen(&self.data, name);
+        let client = client_that_saw(seen.clone(), &self.data, (name, entry), identity)?;
+        self.used.add(name, entry, &client, seen)?;
+        Ok(client)
     }
 
     /// Returns the model that an option names, or else the environment.
@@ -230,6 +244,16 @@ pub(crate) fn client_as(
     entry: &ControllerEntry,
     identity: Identity,
 ) -> Result<Client> {
+    client_that_saw(Seen::starting_with(LastSeen::of(data, name)), data, (name, entry), identity)
+}
+
+/// Creates a client of a controller with an identity, which has seen this state. No controller shows it an older one.
+fn client_that_saw(
+    seen: Seen,
+    data: &DataDir,
+    (name, entry): (&ControllerName, &ControllerEntry),
+    identity: Identity,
+) -> Result<Client> {
     if entry.local.is_some() {
         return connected(Options::new(socket_url(&data.controller(name))?, identity));
     }
@@ -241,7 +265,7 @@ pub(crate) fn client_as(
         ));
     }
     // The URL that answered last is the first.
-    let mut options = Options::new(addresses_of(entry)?, identity).with_start(StartAt::First);
+    let mut options = Options::new(addresses_of(entry)?, identity).with_start(StartAt::First).with_seen(seen);
     options.trust = entry.ca_cert.clone().map(Trust::Authority);
     connected(options)
 }

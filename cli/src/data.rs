@@ -2,8 +2,9 @@
 //!
 //! ```text
 //! client.json             the controllers, each with its current model
-//! client.lock             the lock on changes of both files
+//! client.lock             the lock on changes of these files
 //! accounts.json           the logins: users and tokens of sessions
+//! seen.json               the newest states that commands were shown by controllers of a log
 //! controllers/NAME/       a controller that was bootstrapped here
 //!   controller.log        the controller's log; a large one is moved to controller.log.1
 //!   starting.json         the processes of a bootstrap in progress
@@ -15,6 +16,7 @@
 mod accounts;
 mod current_model;
 mod file;
+mod last_seen;
 mod name;
 pub(crate) mod starting;
 
@@ -27,6 +29,7 @@ use std::{
 pub(crate) use accounts::{Account, Accounts};
 pub(crate) use current_model::CurrentModel;
 pub(crate) use file::{ClientData, ControllerEntry, Credential, Local, LocalAgent, TlsFiles};
+pub(crate) use last_seen::LastSeen;
 pub(crate) use name::{ControllerName, ControllerNameError};
 
 use crate::error::{Explain as _, Failure, Result};
@@ -68,7 +71,12 @@ impl DataDir {
         self.0.join("accounts.json")
     }
 
-    /// Returns the path of that file's lock.
+    /// Returns the path of the file with the newest states that commands were shown.
+    pub(crate) fn seen_file(&self) -> PathBuf {
+        self.0.join("seen.json")
+    }
+
+    /// Returns the path of the lock on these files.
     pub(crate) fn lock_file(&self) -> PathBuf {
         self.0.join("client.lock")
     }

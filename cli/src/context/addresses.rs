@@ -1,23 +1,27 @@
-//! The addresses of controllers that serve the same models: what the client's file has of them, and what it learns.
+//! The addresses of controllers that serve the same models, and the newest states that they showed: what the client's
+//! files have of both, and what they learn.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
-use periapt_client::{Addresses, Client, ClientError};
-use periapt_host_api::{api::MAX_ADDRESSES, command::ControllerInfo};
+use periapt_client::{Addresses, Client, ClientError, Seen};
+use periapt_host_api::{
+    api::{MAX_ADDRESSES, WatchPosition},
+    command::ControllerInfo,
+};
 use tokio::time::timeout;
 
 use crate::{
-    data::{ClientData, ControllerEntry, ControllerName, DataDir},
+    data::{ClientData, ControllerEntry, ControllerName, DataDir, LastSeen},
     error::Result,
 };
 
 /// The longest time that a command which is done takes to read the list of controllers after a failover.
 const REFRESHED_WITHIN: Duration = Duration::from_secs(1);
 
-/// The clients of controllers with several addresses that a command has used.
+/// The clients of controllers on other hosts that a command has used.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Used(Arc<Mutex<Vec<UsedController>>>);
 
@@ -25,27 +29,56 @@ pub(crate) struct Used(Arc<Mutex<Vec<UsedController>>>);
 struct UsedController {
     name: ControllerName,
     client: Client,
-    /// The URL that the client began at.
+    /// The URL that the client began at; none if it knows one alone.
     began_at: Option<String>,
+    /// The position that the client began with.
+    began_with: Option<WatchPosition>,
+    /// The newest state that the client has seen.
+    seen: Seen,
 }
 
 impl Used {
-    /// Adds a client that may go on to another address.
-    pub(super) fn add(&self, name: &ControllerName, entry: &ControllerEntry, client: &Client) -> Result<()> {
-        if entry.local.is_none() && !entry.addresses.is_empty() {
-            let began_at = addresses_of(entry)?.urls().next();
-            let used = UsedController { name: name.clone(), client: client.clone(), began_at };
+    /// Returns what commands have seen of a controller: in this process, or else before it.
+    pub(super) fn seen(&self, data: &DataDir, name: &ControllerName) -> Seen {
+        let used = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = used.iter().find(|used| used.name == *name).map(|used| used.seen.clone());
+        known.unwrap_or_else(|| Seen::starting_with(LastSeen::of(data, name)))
+    }
+
+    /// Adds a client that may go on to another controller.
+    pub(super) fn add(
+        &self,
+        name: &ControllerName,
+        entry: &ControllerEntry,
+        client: &Client,
+        seen: Seen,
+    ) -> Result<()> {
+        if entry.local.is_none() {
+            let began_at = match entry.addresses.as_slice() {
+                [] => None,
+                _ => addresses_of(entry)?.urls().next(),
+            };
+            let (name, client, began_with) = (name.clone(), client.clone(), seen.position());
+            let used = UsedController { name, client, began_at, began_with, seen };
             self.0.lock().unwrap_or_else(PoisonError::into_inner).push(used);
         }
         Ok(())
     }
 
-    /// Reads the list of controllers again where another address answered than the one that the command began at, so
-    /// that the next command begins there. Its failure is no failure of the command, which is done.
+    /// Keeps what the command has seen, so that the next command is not shown less. Then reads the list of controllers
+    /// again where another address answered than the one that the command began at, so that the next command begins
+    /// there. A failure of either is no failure of the command, which is done.
     pub(crate) async fn remember(&self, data: &DataDir) {
         let used = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
-        for UsedController { name, client, began_at } in used {
-            if client.urls().into_iter().next() == began_at {
+        for UsedController { name, client, began_at, began_with, seen } in used {
+            // A controller that is alone tells no position, and a state in which nothing was written is no newer one.
+            if let Some(seen) = seen.position()
+                && began_with != Some(seen)
+                && let Err(error) = LastSeen::keep(data, &name, began_with, seen)
+            {
+                tracing::debug!(%error, "the newest state that the command saw is not kept");
+            }
+            if began_at.is_none() || client.urls().into_iter().next() == began_at {
                 continue;
             }
             let refreshed = async {
@@ -157,9 +190,8 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn a_list_is_written_down_once_and_read_as_the_order_of_attempts() {
-        let directory = tempfile::tempdir().unwrap();
+    /// Writes an entry of a controller into the client's file, and returns it.
+    fn entered(directory: &tempfile::TempDir) -> (DataDir, ControllerName, ControllerEntry) {
         let data = DataDir::at(directory.path());
         let name: ControllerName = "home".parse().unwrap();
         let authority = periapt_transport::Authority::generate().unwrap();
@@ -176,6 +208,43 @@ mod tests {
             Ok(())
         })
         .unwrap();
+        (data, name, entry)
+    }
+
+    fn position(revision: u64) -> Option<WatchPosition> {
+        Some(WatchPosition { store: StoreId(Uuid::nil()), revision: Revision(revision) })
+    }
+
+    #[tokio::test]
+    async fn clients_of_one_command_share_what_they_see_and_it_is_kept_at_the_end() {
+        let directory = tempfile::tempdir().unwrap();
+        let (data, name, entry) = entered(&directory);
+        let client =
+            crate::context::client_as(&data, &name, &entry, periapt_client::Identity::Local).unwrap();
+        // Nothing was seen, or nothing newer: nothing is written.
+        for seen in [None, position(7)] {
+            let used = Used::default();
+            used.add(&name, &entry, &client, Seen::starting_with(seen)).unwrap();
+            used.remember(&data).await;
+            assert!(!data.seen_file().exists());
+        }
+        let (used, seen) = (Used::default(), Seen::starting_with(position(8)));
+        let newer = UsedController { name: name.clone(), client, began_at: None, began_with: None, seen };
+        used.0.lock().unwrap().push(newer);
+        assert_eq!(used.seen(&data, &name).position(), position(8), "before it is in the file");
+        used.remember(&data).await;
+        assert_eq!(LastSeen::of(&data, &name), position(8));
+        assert_eq!(
+            Used::default().seen(&data, &name).position(),
+            position(8),
+            "the next command begins there"
+        );
+    }
+
+    #[tokio::test]
+    async fn a_list_is_written_down_once_and_read_as_the_order_of_attempts() {
+        let directory = tempfile::tempdir().unwrap();
+        let (data, name, entry) = entered(&directory);
         let client =
             crate::context::client_as(&data, &name, &entry, periapt_client::Identity::Local).unwrap();
         let info = info(&["https://b:1", "https://a:1"]);

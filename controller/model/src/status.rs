@@ -59,6 +59,7 @@ pub fn full_status(root: &Root, model: &ModelUuid, context: &StatusContext) -> O
             engine: context.engine.clone(),
             problems: context.problems.clone(),
             members: BTreeMap::new(),
+            revision: None,
         },
     })
 }

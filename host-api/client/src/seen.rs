@@ -15,6 +15,11 @@ use periapt_host_api::{agent, api::WatchPosition};
 pub struct Seen(Arc<Mutex<Option<WatchPosition>>>);
 
 impl Seen {
+    /// Creates one that begins with the position that an earlier client has seen, if there was one.
+    pub fn starting_with(position: Option<WatchPosition>) -> Self {
+        Self(Arc::new(Mutex::new(position)))
+    }
+
     /// Returns the position of the newest state; none if nothing was seen yet.
     pub fn position(&self) -> Option<WatchPosition> {
         *self.0.lock()
@@ -85,7 +90,12 @@ mod tests {
         note(&format!("{other}/2"));
         raise(&format!("{STORE}/10"));
         assert_eq!(seen.position().unwrap().to_string(), format!("{other}/2"));
-        let nothing = Seen::default();
+        let later = Seen::starting_with(seen.position());
+        assert_eq!(later.position(), seen.position());
+        let mut request = HeaderMap::new();
+        later.tell(&mut request);
+        assert_eq!(request[agent::header::SEEN], format!("{other}/2"));
+        let nothing = Seen::starting_with(None);
         nothing.raise(format!("{STORE}/7").parse().unwrap());
         assert!(nothing.position().is_none(), "a controller that is alone tells no position");
     }

@@ -20,6 +20,7 @@ mod mixed;
 mod objects;
 mod peer;
 mod refused;
+mod remembered;
 mod removal;
 mod restoring;
 mod rolling;

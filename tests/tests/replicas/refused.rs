@@ -91,7 +91,7 @@ fn data(host: &Installation) -> PathBuf {
 }
 
 /// Returns the words that run the controller `local` of a host in the foreground, with a log of the caller's choice.
-fn run_local(host: &Installation, log: &str) -> anyhow::Result<Vec<String>> {
+pub(crate) fn run_local(host: &Installation, log: &str) -> anyhow::Result<Vec<String>> {
     let data = data(host);
     let data = data.to_str().context("a path")?;
     let run =
@@ -355,7 +355,7 @@ fn a_controller_that_needs_a_state_which_none_has_says_so_and_waits_for_it() -> 
 }
 
 /// Returns the answer of a host's own controller to a request, as it stands on the wire.
-fn asked(host: &Installation, path: &str) -> anyhow::Result<String> {
+pub(crate) fn asked(host: &Installation, path: &str) -> anyhow::Result<String> {
     let mut stream = UnixStream::connect(host.socket("local"))?;
     write!(stream, "GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")?;
     let mut answer = String::new();

@@ -276,6 +276,7 @@ const RESERVED_WORDS: [(&str, &[&str], &[&str]); 3] = [
         &[
             "src/output/file.rs",
             "src/data/file.rs",
+            "src/data/last_seen.rs",
             "src/data/accounts.rs",
             "src/data/starting.rs",
             "src/process/detached.rs",
@@ -290,6 +291,7 @@ const RESERVED_WORDS: [(&str, &[&str], &[&str]); 3] = [
         &[
             "src/input.rs",
             "src/data/file.rs",
+            "src/data/last_seen.rs",
             "src/data/accounts.rs",
             "src/data/starting.rs",
             "src/process/id.rs",

@@ -13,7 +13,7 @@ use crate::{
     commands::Verb,
     context::models_by_name,
     context::{Context, Controller},
-    data::{ClientData, ControllerName},
+    data::{ClientData, ControllerName, LastSeen},
     error::{Explain as _, Failure, Result},
     follow::destroyed::Destroyed,
     local,
@@ -164,6 +164,7 @@ async fn remove(context: &Context, controller: &Controller) -> Result<()> {
         }
         Ok(())
     })?;
+    LastSeen::forget(&context.data, name)?;
     context.say(format_args!("Controller \"{name}\" is destroyed"));
     Ok(())
 }

@@ -5,7 +5,7 @@ use clap::Args;
 use crate::{
     commands::Verb,
     context::{Context, unknown_controller},
-    data::{ClientData, ControllerName},
+    data::{ClientData, ControllerName, LastSeen},
     error::{Failure, Result},
     prompt::PromptArg,
 };
@@ -39,6 +39,7 @@ impl Verb for Unregister {
             data.controllers.remove(&self.name);
             data.current_controller = data.current_controller.take().filter(|current| *current != self.name);
             Ok(())
-        })
+        })?;
+        LastSeen::forget(&context.data, &self.name)
     }
 }

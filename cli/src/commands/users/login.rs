@@ -48,8 +48,7 @@ impl Verb for Login {
             Some(user) if !user.is_external() => self.by_password(context, &controller, user).await?,
             wanted => at_issuer(context, &controller, wanted).await?,
         };
-        let session =
-            client_as(&context.data, name, &controller.entry, Identity::Token(issued.token.clone()))?;
+        let session = context.client_as(name, &controller.entry, Identity::Token(issued.token.clone()))?;
         ClientData::update(&context.data, |data| {
             data.current_controller = Some(name.clone());
             Ok(())

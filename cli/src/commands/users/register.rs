@@ -79,7 +79,7 @@ impl Verb for Register {
             }
             _ => approved(context, (&name, &entry), Some(&registration.user)).await?,
         };
-        let session = client_as(&context.data, &name, &entry, Identity::Token(issued.token.clone()))?;
+        let session = context.client_as(&name, &entry, Identity::Token(issued.token.clone()))?;
         ClientData::update(&context.data, |data| {
             data.controllers.insert(name.clone(), entry);
             data.current_controller = Some(name.clone());

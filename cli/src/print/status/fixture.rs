@@ -127,6 +127,7 @@ pub(crate) fn settled() -> FullStatus {
             engine: "wasmtime 48".into(),
             problems: Vec::new(),
             members: BTreeMap::new(),
+            revision: None,
         },
     }
 }

@@ -120,11 +120,12 @@ impl Newest {
     }
 }
 
-/// Returns true if two statuses differ only in the controller's time, and in the positions of the controllers of its
-/// log, which every write moves.
+/// Returns true if two statuses differ only in the controller's time, and in the positions of this controller and of the
+/// others of its log, which every write moves.
 fn is_the_same(last: &FullStatus, next: &FullStatus) -> bool {
     let mut same = next.clone();
     same.controller.timestamp = last.controller.timestamp;
+    same.controller.revision = last.controller.revision;
     for (name, member) in &mut same.controller.members {
         if let Some(known) = last.controller.members.get(name) {
             (member.revision, member.behind) = (known.revision, known.behind);
@@ -166,7 +167,11 @@ impl StatusWatch {
                     continue;
                 }
                 let (source, model) = (self.source.clone(), self.subscriber.topic().0);
-                let status = move || source.status_of(&shown.published, &model);
+                let status = move || {
+                    let mut status = source.status_of(&shown.published, &model)?;
+                    status.controller.revision = Some(shown.published.revision());
+                    Some(status)
+                };
                 let (number, line) = self.subscriber.shared().at(shown.number, status).await?;
                 let known = self.seen.replace((shown.number, number));
                 if known.is_none_or(|(_, known)| known != number) {
@@ -205,6 +210,7 @@ mod tests {
             let member =
                 MemberStatus { role, revision: Revision(revision), behind: 9 - revision, stale: false };
             status.controller.members.insert("node-1".into(), member);
+            status.controller.revision = Some(Revision(revision));
             status
         };
         let last = status(7, MemberRole::Follower);

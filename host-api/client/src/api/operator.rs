@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use futures_util::StreamExt as _;
 use http::Method;
 use periapt_host_api::{
     ActionOperationId, ApplicationName, Digest, ModelName, Revision, TaskId, UnitName, UserName,
     action::{OperationDetails, OperationQuery, TaskDetails, TaskUpdate},
     api::{
         ApplicationDetails, Journal, JournalQuery, ModelConfigDetails, ModelDefaults, ModelSelector,
-        SecretDetails, SecretQuery, SpaceList, UnitDetails,
+        SecretDetails, SecretQuery, SpaceList, UnitDetails, WatchPosition,
     },
     charm::ActionMeta,
     cloud::StoredClouds,
@@ -27,7 +28,7 @@ use periapt_host_api::{
     workload_log::{WorkloadLogLine, WorkloadLogQuery},
 };
 
-use crate::{Client, NdJson, Result};
+use crate::{Client, NdJson, Result, ndjson, request::Received, seen};
 
 impl Client {
     /// Returns the controller's description of itself.
@@ -96,8 +97,24 @@ impl Client {
     }
 
     /// Streams a model's status: once at the start, and after each change. A slow reader gets only the newest.
+    ///
+    /// Each status counts as seen: no later answer or stream is of an older state, whichever controller it comes from.
     pub async fn watch_status(&self, model: &ModelSelector) -> Result<NdJson<FullStatus>> {
-        self.get(format!("/v1/models/{model:#}/status/watch")).lines().await
+        let call = self.get(format!("/v1/models/{model:#}/status/watch"));
+        let Received { peer, response, .. } = call.response().await?;
+        let (told, seen) = (seen::told(response.headers()), self.options().seen.clone());
+        let statuses: NdJson<FullStatus> = ndjson::decode(response.into_body(), peer);
+        let noted = statuses.map(move |item| {
+            item.map(|mut status| {
+                // A controller of an earlier release tells none with its lines.
+                let revision = status.controller.revision.take();
+                if let (Some(WatchPosition { store, .. }), Some(revision)) = (told, revision) {
+                    seen.raise(WatchPosition { store, revision });
+                }
+                status
+            })
+        });
+        Ok(Box::pin(noted.fuse()))
     }
 
     /// Returns a unit with its relations and its newest hooks.

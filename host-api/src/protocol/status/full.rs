@@ -308,6 +308,10 @@ pub struct ControllerStatus {
     /// The controllers that share the log, by name; none for a controller that is alone.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub members: BTreeMap<String, MemberStatus>,
+    /// The revision of the state that a line of a stream shows. Clients take it out of the lines, and a status that is read
+    /// once has none: its answer has the header `Periapt-Seen`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<Revision>,
 }
 
 /// One of several controllers in a status.

@@ -38,7 +38,8 @@ pub(super) enum Sight {
     View { watcher: usize, agent: AgentName, view: Box<View> },
     /// An agent's assignments, by the watcher with this number.
     Assignments { watcher: usize, revision: Revision },
-    /// A status. The watcher had seen this position before its stream began; the number is that of the stream.
+    /// A status. The watcher had seen this position before, by the answers and the lines of all its streams; the number is
+    /// that of the stream.
     Status { stream: usize, seen: Option<Revision>, shown: Outline },
 }
 
@@ -154,6 +155,7 @@ impl Watcher {
                 while let Some(Ok(status)) = statuses.next().await {
                     let shown = Outline::of(&status);
                     self.sights.add(Sight::Status { stream, seen: newest, shown });
+                    newest = sees(newest);
                 }
             });
             let _ = watched.await;
