@@ -8,24 +8,48 @@ use std::{
     fs::{self, OpenOptions},
     io::Write as _,
     os::unix::fs::OpenOptionsExt as _,
+    time::Duration,
 };
 
+use jiff::Timestamp;
 use periapt_host_api::api::WatchPosition;
+use serde::{Deserialize, Serialize};
 
 use super::{ClientData, ControllerName, DataDir, file::lock};
 use crate::error::{Explain as _, Result};
 
+/// The time for which a position counts. Controllers refuse requests while their state is more than 5 seconds old, so a later
+/// command needs no position. One that no controller reaches, because their log was put back, does no harm after it.
+const COUNTS_FOR: Duration = Duration::from_secs(60);
+
 /// The positions, by this client's names for controllers.
-type SeenStates = BTreeMap<ControllerName, WatchPosition>;
+type SeenStates = BTreeMap<ControllerName, SeenState>;
+
+/// The newest state that commands saw of one controller.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct SeenState {
+    position: WatchPosition,
+    /// The time at which the command that saw it ended.
+    at: Timestamp,
+}
+
+impl SeenState {
+    /// Returns the position, if it still counts. After a change of the clock it does not.
+    fn counting(&self, now: Timestamp) -> Option<WatchPosition> {
+        (now.duration_since(self.at).unsigned_abs() < COUNTS_FOR).then_some(self.position)
+    }
+}
 
 /// The newest states that commands were shown.
 #[derive(Debug)]
 pub(crate) struct LastSeen;
 
 impl LastSeen {
-    /// Returns the newest position that a command saw of a controller. A file that is absent or damaged has none.
+    /// Returns the newest position that a command saw of a controller within the last minute. A file that is absent or
+    /// damaged has none.
     pub(crate) fn of(directory: &DataDir, controller: &ControllerName) -> Option<WatchPosition> {
-        read(directory).remove(controller)
+        read(directory).get(controller)?.counting(Timestamp::now())
     }
 
     /// Keeps the position that a command has seen, unless a process has kept a newer one meanwhile. The command began with
@@ -40,23 +64,29 @@ impl LastSeen {
         seen: WatchPosition,
     ) -> Result<()> {
         let lock = lock(directory)?;
-        let mut known = read(directory);
-        let is_newer = match known.get(controller) {
+        let (mut known, now) = (read(directory), Timestamp::now());
+        let is_newer = match known.get(controller).and_then(|kept| kept.counting(now)) {
             None => true,
             Some(kept) if kept.store == seen.store => kept.revision < seen.revision,
             // If the store is not the one that the command began with, another process has seen the change of stores, too.
             Some(kept) => began_with.is_some_and(|began_with| began_with.store == kept.store),
         };
         if is_newer && ClientData::read(directory)?.controllers.contains_key(controller) {
-            known.insert(controller.clone(), seen);
+            known.insert(controller.clone(), SeenState { position: seen, at: now });
             write(directory, &known)?;
         }
         drop(lock);
         Ok(())
     }
 
-    /// Forgets the position of a controller, if there is one.
-    pub(crate) fn forget(directory: &DataDir, controller: &ControllerName) -> Result<()> {
+    /// Forgets the position of a controller, if there is one. One that stays counts for a minute, and for its store alone.
+    pub(crate) fn forget(directory: &DataDir, controller: &ControllerName) {
+        if let Err(error) = Self::remove(directory, controller) {
+            tracing::debug!(%error, "the newest state that commands saw is not forgotten");
+        }
+    }
+
+    fn remove(directory: &DataDir, controller: &ControllerName) -> Result<()> {
         let lock = lock(directory)?;
         let mut known = read(directory);
         if known.remove(controller).is_some() {
@@ -73,16 +103,17 @@ fn read(directory: &DataDir) -> SeenStates {
     serde_json::from_slice(&text).unwrap_or_default()
 }
 
-/// Replaces the file. There is no sync: commands that only read write it, too, and a position that is lost in a crash of the
-/// machine concerns the next seconds alone, as no controller shows a state that is older than that.
+/// Replaces the file. There is no sync: commands that only read write it, too, and after a crash of the machine the position
+/// that is lost counts no more.
 fn write(directory: &DataDir, known: &SeenStates) -> Result<()> {
     let path = directory.seen_file();
     let partial = path.with_extension("json.new");
     let mut text = serde_json::to_string_pretty(known).explain(|| format!("{}", path.display()))?;
     text.push('\n');
     let write = || -> std::io::Result<()> {
-        let mut file =
-            OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&partial)?;
+        // One that another user's command has left cannot be opened.
+        let _ = fs::remove_file(&partial);
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&partial)?;
         file.write_all(text.as_bytes())?;
         fs::rename(&partial, &path)
     };
@@ -151,10 +182,25 @@ mod tests {
     }
 
     #[test]
+    fn a_position_counts_for_a_minute_and_gives_way_to_an_older_one_then() {
+        let temporary = tempfile::tempdir().unwrap();
+        let (directory, name) = known(&temporary);
+        let (now, far) = (Timestamp::now(), position("1/99").unwrap());
+        for (seconds, counts) in [(-30, true), (-61, false), (30, true), (3_600, false)] {
+            let at = now + jiff::SignedDuration::from_secs(seconds);
+            write(&directory, &BTreeMap::from([(name.clone(), SeenState { position: far, at })])).unwrap();
+            assert_eq!(LastSeen::of(&directory, &name), counts.then_some(far), "{seconds}");
+            LastSeen::keep(&directory, &name, None, position("1/7").unwrap()).unwrap();
+            let kept = if counts { "1/99" } else { "1/7" };
+            assert_eq!(LastSeen::of(&directory, &name), position(kept), "{seconds}");
+        }
+    }
+
+    #[test]
     fn a_damaged_file_has_no_position_and_is_replaced() {
         let temporary = tempfile::tempdir().unwrap();
         let (directory, name) = known(&temporary);
-        for damaged in ["", "{", "[]", r#"{"home": 7}"#, r#"{"home": {"store": "x"}}"#, "\u{0}"] {
+        for damaged in ["", "{", "[]", r#"{"home": 7}"#, r#"{"home": {"position": "x"}}"#, "\u{0}"] {
             fs::write(directory.seen_file(), damaged).unwrap();
             assert_eq!(LastSeen::of(&directory, &name), None, "{damaged:?}");
             LastSeen::keep(&directory, &name, None, position("1/7").unwrap()).unwrap();
@@ -189,9 +235,9 @@ mod tests {
         let other: ControllerName = "other".parse().unwrap();
         LastSeen::keep(&directory, &other, None, position("1/7").unwrap()).unwrap();
         assert_eq!(LastSeen::of(&directory, &other), None);
-        LastSeen::forget(&directory, &other).unwrap();
+        LastSeen::forget(&directory, &other);
         assert_eq!(LastSeen::of(&directory, &name), position("1/7"));
-        LastSeen::forget(&directory, &name).unwrap();
+        LastSeen::forget(&directory, &name);
         assert_eq!(LastSeen::of(&directory, &name), None);
     }
 }

@@ -1,10 +1,15 @@
 //! The newest state that a client has seen, which goes with its requests from one controller to the next.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use http::{HeaderMap, HeaderValue};
 use parking_lot::Mutex;
 use periapt_host_api::{agent, api::WatchPosition};
+use tokio::time::Instant;
+
+/// The time for which the position of an earlier client counts, unless this client sees as much. Controllers show nothing
+/// that is older; one that no controller reaches, because their log was put back, must not keep calls waiting for ever.
+const EARLIER_COUNTS_FOR: Duration = Duration::from_secs(60);
 
 /// The newest state that a client has seen or was answered. Clones are the same.
 ///
@@ -12,36 +17,56 @@ use periapt_host_api::{agent, api::WatchPosition};
 /// says how new a state it has seen, and a controller that is behind waits until it has applied as much. A controller
 /// that is alone says nothing, as its state never goes back.
 #[derive(Debug, Clone, Default)]
-pub struct Seen(Arc<Mutex<Option<WatchPosition>>>);
+pub struct Seen(Arc<Mutex<Known>>);
+
+/// The newest position.
+#[derive(Debug, Default)]
+struct Known {
+    position: Option<WatchPosition>,
+    /// The time until which that of an earlier client counts; none if this client has seen it.
+    until: Option<Instant>,
+}
+
+impl Known {
+    fn position(&mut self) -> Option<WatchPosition> {
+        if self.until.is_some_and(|until| Instant::now() >= until) {
+            *self = Self::default();
+        }
+        self.position
+    }
+}
 
 impl Seen {
-    /// Creates one that begins with the position that an earlier client has seen, if there was one.
+    /// Creates a record that begins with the position of an earlier client; none if there was none.
     pub fn starting_with(position: Option<WatchPosition>) -> Self {
-        Self(Arc::new(Mutex::new(position)))
+        let until = position.map(|_| Instant::now() + EARLIER_COUNTS_FOR);
+        Self(Arc::new(Mutex::new(Known { position, until })))
     }
 
     /// Returns the position of the newest state; none if nothing was seen yet.
     pub fn position(&self) -> Option<WatchPosition> {
-        *self.0.lock()
+        self.0.lock().position()
     }
 
     /// Takes the position of an answer. One of another store takes the place of what was seen before.
     pub(crate) fn note(&self, answer: &HeaderMap) {
         let Some(told) = told(answer) else { return };
         let mut seen = self.0.lock();
-        match &mut *seen {
-            Some(seen) if seen.store == told.store => seen.revision = seen.revision.max(told.revision),
-            _ => *seen = Some(told),
+        match seen.position() {
+            Some(known) if known.store == told.store && known.revision > told.revision => {}
+            _ => *seen = Known { position: Some(told), until: None },
         }
     }
 
     /// Takes the position of a later item of a stream. It counts for its own store alone: a stream may outlive the answers
     /// of that store.
     pub(crate) fn raise(&self, shown: WatchPosition) {
-        if let Some(seen) = &mut *self.0.lock()
-            && seen.store == shown.store
+        let mut seen = self.0.lock();
+        if let Some(known) = seen.position()
+            && known.store == shown.store
+            && known.revision <= shown.revision
         {
-            seen.revision = seen.revision.max(shown.revision);
+            *seen = Known { position: Some(shown), until: None };
         }
     }
 
@@ -98,5 +123,14 @@ mod tests {
         let nothing = Seen::starting_with(None);
         nothing.raise(format!("{STORE}/7").parse().unwrap());
         assert!(nothing.position().is_none(), "a controller that is alone tells no position");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_position_of_an_earlier_client_counts_for_a_minute_unless_it_is_seen() {
+        let position = format!("{STORE}/7").parse().ok();
+        let (kept, seen) = (Seen::starting_with(position), Seen::starting_with(position));
+        seen.raise(format!("{STORE}/7").parse().unwrap());
+        tokio::time::advance(EARLIER_COUNTS_FOR).await;
+        assert_eq!((kept.position(), seen.position()), (None, position));
     }
 }

@@ -80,7 +80,7 @@ fn a_command_is_not_shown_less_than_the_one_before_it_was_answered() -> anyhow::
     client.ok(["add-model", "b"])?;
     kill_process(Pid::from_raw(process).context("a process")?, Signal::KILL)?;
     thread::scope(|scope| {
-        // The second one is up to date again once it has shown for long enough that it is not.
+        // The log reaches the second one again when it refuses requests: from then on it can show nothing old.
         let released = scope.spawn(|| {
             let stale = until("the second one is not up to date", || {
                 Ok(!asked(second, "/v1/models")?.starts_with("HTTP/1.1 200 "))

@@ -164,7 +164,7 @@ async fn remove(context: &Context, controller: &Controller) -> Result<()> {
         }
         Ok(())
     })?;
-    LastSeen::forget(&context.data, name)?;
+    LastSeen::forget(&context.data, name);
     context.say(format_args!("Controller \"{name}\" is destroyed"));
     Ok(())
 }

@@ -40,6 +40,7 @@ impl Verb for Unregister {
             data.current_controller = data.current_controller.take().filter(|current| *current != self.name);
             Ok(())
         })?;
-        LastSeen::forget(&context.data, &self.name)
+        LastSeen::forget(&context.data, &self.name);
+        Ok(())
     }
 }
