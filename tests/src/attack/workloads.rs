@@ -15,6 +15,7 @@ use crate::{Installation, InstallationGuard, RunningProcess, busybox_root, packe
 
 mod attacks;
 mod clients;
+mod connections;
 mod server;
 
 use clients::{Clients, asked};
@@ -51,9 +52,9 @@ pub enum WorkloadAttack {
     NeighboursFiles,
     /// Asks for rights that it does not have.
     Rights,
-    /// Never reads what its clients send.
+    /// Holds as many clients as it can, and never reads what they send.
     DeafServer,
-    /// Answers one client for ever.
+    /// Answers for ever, and most clients read none of it.
     EndlessAnswer,
     /// Is an image that is made to do harm, or is none.
     Images,

@@ -1,16 +1,14 @@
-//! The deeds of hostile workloads, and what comes of each.
+//! The deeds of hostile workloads but their connections, and what comes of each.
 
 use std::{
     fs,
-    io::{ErrorKind, Read as _, Write as _},
-    net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket},
     path::{Path, PathBuf},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use anyhow::{Context as _, ensure};
 
-use super::{super::row::StoppedBy, ADDRESS, AttackedAgent, HONEST, HOSTILE};
+use super::{super::row::StoppedBy, AttackedAgent};
 use crate::{EVIL, ImageFate, hostile_images};
 
 /// The processes of a container at most, as the agent bounds them.
@@ -22,9 +20,6 @@ const KEPT: &str = "a-neighbours-file";
 
 /// The orphans of each of two kinds.
 const ORPHANS: usize = 50;
-
-/// The connections of a unit at most, as the agent bounds them.
-pub(super) const MAX_CONNECTIONS: usize = 256;
 
 impl AttackedAgent {
     pub(super) fn fork_bomb(&self) -> anyhow::Result<StoppedBy> {
@@ -79,35 +74,6 @@ impl AttackedAgent {
         Ok(match before + left <= MAX_PROCESSES {
             true => StoppedBy::Bound(format!("{left} left, which count as the container's")),
             false => StoppedBy::Nobody(format!("{left} processes")),
-        })
-    }
-
-    pub(super) fn forbidden_targets(&self) -> anyhow::Result<StoppedBy> {
-        let host = host_address();
-        let targets = [
-            "169.254.169.254 80".to_owned(),
-            format!("127.0.0.1 {}", self.controller),
-            format!("{ADDRESS} {HONEST}"),
-            format!("{host} {}", self.controller),
-            format!("{ADDRESS} {}", self.peers),
-            format!("{host} {}", self.peers),
-            format!("{host} 22"),
-            format!("web-page-0 {HONEST}"),
-            format!("web-page-0.web-page-endpoints.honest.svc.cluster.local {HONEST}"),
-            "1.1.1.1 443".to_owned(),
-        ];
-        let mut others = Vec::new();
-        for target in &targets {
-            // A connection that is refused may be opened first, and then reset: an answer decides.
-            let asked =
-                self.sh(&format!("echo 'GET / HTTP/1.0' | timeout 5 nc {target} | head -c 40; true"))?;
-            if asked.text.contains("HTTP") || asked.text.contains("SSH") {
-                others.push(format!("{target} answered {:?}", asked.text));
-            }
-        }
-        Ok(match others.is_empty() {
-            true => StoppedBy::Refusals(targets.len()),
-            false => StoppedBy::Nobody(others.join("; ")),
         })
     }
 
@@ -202,78 +168,6 @@ impl AttackedAgent {
         })
     }
 
-    /// Starts a server in the hostile container, and returns once its port is taken.
-    fn serve(&self, command: &str) -> anyhow::Result<()> {
-        self.sh("killall nc; true")?;
-        let started = self.sh(&format!("({command}) >/dev/null 2>&1 & true"))?;
-        ensure!(started.code == 0, "{}", started.text);
-        let address = SocketAddr::from((ADDRESS, HOSTILE));
-        self.until("the hostile server listens", || Ok(TcpStream::connect(address).is_ok()))
-    }
-
-    pub(super) fn deaf_server(&self) -> anyhow::Result<StoppedBy> {
-        self.serve(&format!("while true; do nc -l -p {HOSTILE} -e sleep 60 & wait $!; done"))?;
-        let address = SocketAddr::from((ADDRESS, HOSTILE));
-        let (mut streams, mut refused, mut taken) = (Vec::new(), 0, 0_usize);
-        for _ in 0..MAX_CONNECTIONS + 64 {
-            match TcpStream::connect(address) {
-                Ok(stream) => {
-                    stream.set_write_timeout(Some(Duration::from_millis(10)))?;
-                    streams.push(stream);
-                }
-                Err(_) => refused += 1,
-            }
-        }
-        let piece = vec![b'x'; 64 << 10];
-        for stream in &mut streams {
-            loop {
-                match stream.write(&piece) {
-                    Ok(0) => break,
-                    Ok(written) => taken += written,
-                    Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                        break;
-                    }
-                    Err(_) => {
-                        refused += 1;
-                        break;
-                    }
-                }
-            }
-        }
-        Ok(match refused >= 64 {
-            true => StoppedBy::Bound(format!(
-                "{refused} connections refused, {} MiB taken of others",
-                taken >> 20
-            )),
-            false => {
-                StoppedBy::Nobody(format!("{refused} of {} connections were refused", MAX_CONNECTIONS + 64))
-            }
-        })
-    }
-
-    pub(super) fn endless_answer(&self) -> anyhow::Result<StoppedBy> {
-        self.serve(&format!("while true; do nc -l -p {HOSTILE} -e yes; done"))?;
-        let address = SocketAddr::from((ADDRESS, HOSTILE));
-        let (mut streams, until) = (Vec::new(), Instant::now() + Duration::from_secs(5));
-        let mut read = 0_usize;
-        while Instant::now() < until {
-            if let Ok(mut stream) = TcpStream::connect(address) {
-                stream.set_read_timeout(Some(Duration::from_secs(1)))?;
-                let mut piece = [0; 64 << 10];
-                read += stream.read(&mut piece).unwrap_or_default();
-                // It is left open, and read no more.
-                streams.push(stream);
-            }
-        }
-        self.sh("killall nc yes; true")?;
-        // What waits on the way has a bound, which the agent's memory shows.
-        Ok(StoppedBy::Bound(format!(
-            "{} connections that read no more, {} KiB read",
-            streams.len(),
-            read >> 10
-        )))
-    }
-
     pub(super) fn images(&self) -> anyhow::Result<StoppedBy> {
         let program = fs::read(self.periapt.path().join("root/bin/busybox"))?;
         let (mut refused, mut taken, mut others) = (0, 0, Vec::new());
@@ -340,15 +234,4 @@ fn found(directory: &Path, name: &str) -> Option<PathBuf> {
         }
     }
     None
-}
-
-/// Returns an address of this host that is not the loopback's, if it has one.
-pub(super) fn host_address() -> String {
-    // No packet is sent by this.
-    let own = || {
-        let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
-        socket.connect((Ipv4Addr::new(192, 0, 2, 1), 9)).ok()?;
-        Some(socket.local_addr().ok()?.ip().to_string())
-    };
-    own().unwrap_or_else(|| Ipv4Addr::LOCALHOST.to_string())
 }

@@ -2,8 +2,7 @@
 
 use std::{
     fs,
-    io::{ErrorKind, Read as _, Write as _},
-    net::TcpStream,
+    io::{Read as _, Write as _},
     path::Path,
     time::{Duration, Instant},
 };
@@ -13,8 +12,8 @@ use anyhow::{Context as _, bail};
 use super::{
     super::row::{AttackRow, StoppedBy},
     ADDRESS, AttackedAgent, HONEST,
-    attacks::{MAX_CONNECTIONS, host_address},
     clients::asked,
+    connections::{MAX_CONNECTIONS, host_address, is_open},
     contains, figure, forget_peak, processes,
 };
 use crate::packed_parts;
@@ -355,12 +354,6 @@ fn endless_answer() -> anyhow::Result<StoppedBy> {
         )),
         false => StoppedBy::Nobody(format!("{} bytes, {:?}", answer.read, answer.end)),
     })
-}
-
-/// Returns true if a connection waits for an answer.
-fn is_open(mut stream: &TcpStream) -> bool {
-    let read = stream.read(&mut [0; 1]);
-    read.is_err_and(|error| matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut))
 }
 
 /// Opens thousands of connections, half of them with a request that is never answered and half with one that never ends.
