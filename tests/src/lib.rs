@@ -1,6 +1,7 @@
 //! The helpers of the tests from outside, which drive an installation of the binary in a temporary directory as an
 //! operator does.
 
+mod acknowledged;
 mod attack;
 mod binary;
 mod busybox;
@@ -20,6 +21,7 @@ mod resource_use;
 mod trace_tree;
 mod traced;
 
+pub use acknowledged::{Acknowledged, CommandDeviations};
 pub use attack::{
     Attack, AttackRow, AttackScale, AttackedAgent, AttackedController, AttackedProcess, ServerAttack,
     StoppedBy, WorkloadAttack, attack, attack_table, nobody,

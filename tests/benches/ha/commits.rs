@@ -1,18 +1,16 @@
 //! Commands of concurrent clients, each with its own connection and model.
 
-use std::{
-    sync::Arc,
-    sync::atomic::{AtomicUsize, Ordering},
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
+use futures_util::future::try_join_all;
 use periapt_client::Client;
 use periapt_host_api::{Revision, api::ModelSelector, command::Command};
+use periapt_tests::Acknowledged;
 use tokio::task::JoinSet;
 
 use crate::{
-    site::{Site, applied},
+    site::{SETTING, Site, applied, setting},
     times::Times,
 };
 
@@ -34,6 +32,8 @@ pub(crate) struct Commits {
     pub(crate) rate: f64,
     /// The batches that the writer wrote.
     pub(crate) batches: f64,
+    /// The commands that were answered, by model.
+    pub(crate) acknowledged: Acknowledged,
 }
 
 impl Commits {
@@ -42,11 +42,12 @@ impl Commits {
         let clients = clients(site, hosts).await?;
         let first = *hosts.first().context("a controller")?;
         let before = site.revision(first).await?;
-        let (began, done) = (Instant::now(), Arc::new(AtomicUsize::new(0)));
-        run(clients, None, began + LASTING, &done).await?;
+        let began = Instant::now();
+        let acknowledged = run(clients, None, began + LASTING).await?;
         let seconds = began.elapsed().as_secs_f64();
         let batches = site.revision(first).await?.0 - before.0;
-        Ok(Self { rate: done.load(Ordering::SeqCst) as f64 / seconds, batches: batches as f64 / seconds })
+        let (rate, batches) = (acknowledged.total() as f64 / seconds, batches as f64 / seconds);
+        Ok(Self { rate, batches, acknowledged })
     }
 }
 
@@ -63,9 +64,8 @@ pub(crate) struct Lag {
 /// Measures how far followers lag, and how large etcd's database becomes, while clients send commands for so long.
 pub(crate) async fn stale(site: &Site, leader: usize, lasting: Duration) -> anyhow::Result<Lag> {
     let clients = clients(site, &[leader]).await?;
-    let (began, done) = (Instant::now(), Arc::new(AtomicUsize::new(0)));
-    let (load, counted) = (began + lasting, Arc::clone(&done));
-    let loaded = tokio::spawn(async move { run(clients, Some(EVERY), load, &counted).await });
+    let began = Instant::now();
+    let loaded = tokio::spawn(run(clients, Some(EVERY), began + lasting));
     let (client, mut times) = (site.client(leader)?, Times::default());
     let model = site.model(&client, "lag").await?;
     let followers = (0..3).filter(|number| *number != leader).map(|number| site.client(number));
@@ -80,13 +80,15 @@ pub(crate) async fn stale(site: &Site, leader: usize, lasting: Duration) -> anyh
             looked = Instant::now();
         }
         let revision = sent(&client, &model, count).await?;
-        for follower in &followers {
-            times.push(applied(follower, revision).await?);
+        let answered = Instant::now();
+        let waits = followers.iter().map(|follower| applied(follower, revision, answered));
+        for time in try_join_all(waits).await? {
+            times.push(time);
         }
     }
-    loaded.await??;
+    let acknowledged = loaded.await??;
     database = database.max(site.etcd()?.database_bytes().await?);
-    let rate = done.load(Ordering::SeqCst) as f64 / began.elapsed().as_secs_f64();
+    let rate = acknowledged.total() as f64 / began.elapsed().as_secs_f64();
     Ok(Lag { times, rate, database })
 }
 
@@ -101,18 +103,17 @@ async fn clients(site: &Site, hosts: &[usize]) -> anyhow::Result<Vec<(Client, Mo
     Ok(clients)
 }
 
+/// Lets clients send commands until a time, and returns those that were answered.
 async fn run(
     clients: Vec<(Client, ModelSelector)>,
     every: Option<Duration>,
     until: Instant,
-    done: &Arc<AtomicUsize>,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<Acknowledged> {
     let mut running = JoinSet::new();
     for (client, model) in clients {
-        let done = Arc::clone(done);
         running.spawn(async move {
-            let mut turns = every.map(tokio::time::interval);
-            for count in 0.. {
+            let (mut turns, mut count) = (every.map(tokio::time::interval), 0);
+            loop {
                 if let Some(turns) = &mut turns {
                     turns.tick().await;
                 }
@@ -120,20 +121,22 @@ async fn run(
                     break;
                 }
                 sent(&client, &model, count).await?;
-                done.fetch_add(1, Ordering::SeqCst);
+                count += 1;
             }
-            anyhow::Ok(())
+            anyhow::Ok((model, count))
         });
     }
+    let mut acknowledged = Acknowledged::default();
     while let Some(ended) = running.join_next().await {
-        ended.context("a client panicked")??;
+        let (model, commands) = ended.context("a client panicked")??;
+        acknowledged.add(model, commands);
     }
-    Ok(())
+    Ok(acknowledged)
 }
 
-/// Sends one command, which writes, and returns its revision.
+/// Sends the command of a model with this number, which writes, and returns its revision.
 pub(crate) async fn sent(client: &Client, model: &ModelSelector, count: u64) -> anyhow::Result<Revision> {
-    let set = [("logging-config".to_owned(), format!("<root>=INFO;count={count}"))].into();
+    let set = [(SETTING.to_owned(), setting(count))].into();
     let results = client.commands(model, vec![Command::SetModelConfig { set, reset: Vec::new() }]).await?;
     Ok(results.revision)
 }

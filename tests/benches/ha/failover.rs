@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
+use periapt_host_api::api::ModelSelector;
 use periapt_tests::signal;
 
 use crate::{
@@ -25,6 +26,8 @@ pub(crate) struct Ended {
     pub(crate) host: usize,
     /// The time from the end to the first answer to a command that was sent after it.
     pub(crate) gap: Duration,
+    /// The model of the commands, and their number.
+    pub(crate) acknowledged: (ModelSelector, u64),
 }
 
 /// Ends the controller that leads, and waits for the answer to a command through another one.
@@ -41,5 +44,5 @@ pub(crate) async fn measured(site: &Site, ending: Ending) -> anyhow::Result<Ende
     sent(&client, &model, 1).await?;
     let gap = began.elapsed();
     gone(process).await?;
-    Ok(Ended { host, gap })
+    Ok(Ended { host, gap, acknowledged: (model, 2) })
 }

@@ -1,6 +1,6 @@
 //! A benchmark of several controllers: commits beside one controller with its own store and beside a bare loop of etcd,
 //! how far followers lag, what watchers cost, how long clients wait when the leading controller is killed or stopped, and
-//! how long a controller with an empty disk takes to join.
+//! how long a controller with an empty disk takes to join. It fails if acknowledged commands were lost or doubled.
 //!
 //! Run by `tools/bench ha`; docs/performance.md explains the rows. `PERIAPT_BENCH_SIZES` is a list of sizes in units.
 //! `PERIAPT_BENCH_ROUNDS` is the number of failovers and of handovers for each size. `PERIAPT_BENCH_LAG_SECONDS` is the
@@ -17,8 +17,8 @@ mod watchers;
 
 use std::{env, path::Path, time::Duration};
 
-use anyhow::Context as _;
-use periapt_tests::MemoryUse;
+use anyhow::{Context as _, ensure};
+use periapt_tests::{Acknowledged, CommandDeviations, MemoryUse};
 
 use bare::Entries;
 use commits::{Commits, Lag, stale};
@@ -36,7 +36,7 @@ async fn main() -> anyhow::Result<()> {
     let rounds = numbers("PERIAPT_BENCH_ROUNDS", "10")?.into_iter().max().unwrap_or_default();
     let parent = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let lasting = numbers("PERIAPT_BENCH_LAG_SECONDS", "10")?.into_iter().max().unwrap_or_default();
-    commits_and_lag(parent, Duration::from_secs(lasting.try_into()?)).await?;
+    let mut deviations = commits_and_lag(parent, Duration::from_secs(lasting.try_into()?)).await?;
     println!();
     let site = Site::of_three(parent)?;
     let Watchers { count, each, told } = Watchers::measured(&site).await?;
@@ -52,7 +52,9 @@ async fn main() -> anyhow::Result<()> {
     println!("| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
     let mut measured = Vec::new();
     for units in sizes {
-        measured.push((units, of_size(parent, units, rounds).await?));
+        let (figures, after_failovers) = of_size(parent, units, rounds).await?;
+        measured.push((units, figures));
+        deviations += after_failovers;
     }
     println!();
     println!(
@@ -62,6 +64,9 @@ async fn main() -> anyhow::Result<()> {
     for (units, figures) in measured {
         figures.print(units);
     }
+    println!();
+    println!("{deviations}");
+    ensure!(deviations.is_none(), "acknowledged commands have not one effect each: {deviations}");
     Ok(())
 }
 
@@ -73,11 +78,13 @@ fn numbers(variable: &str, usual: &str) -> anyhow::Result<Vec<usize>> {
 }
 
 /// Measures commits of one controller, of three, and of a bare loop with the entries of the three; and how far followers
-/// lag.
-async fn commits_and_lag(parent: &Path, lasting: Duration) -> anyhow::Result<()> {
-    let alone = {
+/// lag. Returns how many acknowledged commands were lost or doubled.
+async fn commits_and_lag(parent: &Path, lasting: Duration) -> anyhow::Result<CommandDeviations> {
+    let (alone, mut deviations) = {
         let site = Site::alone(parent)?;
-        Commits::measured(&site, &[0]).await?
+        let alone = Commits::measured(&site, &[0]).await?;
+        let deviations = site.deviations(&alone.acknowledged).await?;
+        (alone, deviations)
     };
     let site = Site::of_three(parent)?;
     let leader = site.leader().await?;
@@ -87,6 +94,10 @@ async fn commits_and_lag(parent: &Path, lasting: Duration) -> anyhow::Result<()>
     let entries = Entries::of(&site, from, through).await?;
     let everywhere = Commits::measured(&site, &[0, 1, 2]).await?;
     let bare = site.etcd()?.puts_a_second(bare::noise(&entries.sizes), BARE).await?;
+    let mut acknowledged = at_leader.acknowledged.clone();
+    acknowledged.append(everywhere.acknowledged.clone());
+    // Before more commands come: the audit log keeps the newest 100,000.
+    deviations += site.deviations(&acknowledged).await?;
 
     println!(
         "| 64 clients | commits/s | beside one controller | entries/s | KB an entry: content | in the log | beside a bare loop |"
@@ -117,7 +128,7 @@ async fn commits_and_lag(parent: &Path, lasting: Duration) -> anyhow::Result<()>
     let (seconds, database) = (lasting.as_secs(), database as f64 / 1e6);
     let ms = |percent| times.at(percent).as_secs_f64() * 1e3;
     println!("| | {seconds} | {rate:.0} | {:.1} | {:.1} | {:.1} | {database:.0} |", ms(50), ms(99), ms(100));
-    Ok(())
+    Ok(deviations)
 }
 
 /// The figures of a size that stand beside those of the stored state.
@@ -152,8 +163,9 @@ impl OfSize {
     }
 }
 
-/// Measures failovers, handovers, starts, and memory with some units.
-async fn of_size(parent: &Path, units: usize, rounds: usize) -> anyhow::Result<OfSize> {
+/// Measures failovers, handovers, starts, and memory with some units. Counts also which acknowledged commands were lost or
+/// doubled.
+async fn of_size(parent: &Path, units: usize, rounds: usize) -> anyhow::Result<(OfSize, CommandDeviations)> {
     let mut site = Site::of_three(parent)?;
     let empty = site.leader().await?;
     let before = MemoryUse::by(site.host(empty)?)?.controller();
@@ -162,13 +174,15 @@ async fn of_size(parent: &Path, units: usize, rounds: usize) -> anyhow::Result<O
     site.settled().await?;
     let made = Entries::of(&site, from, site.revision(empty).await?).await?;
     let (mut killed, mut stopped) = (Times::default(), Times::default());
-    let mut start = Times::default();
+    let (mut start, mut acknowledged) = (Times::default(), Acknowledged::default());
     for round in 0..rounds {
         for (ending, times) in [(Ending::Kill, &mut killed), (Ending::Stop, &mut stopped)] {
             let ended = failover::measured(&site, ending).await?;
             times.push(ended.gap);
             start.push(site.restarted(ended.host).await?);
             eprintln!("{units} units: {ending:?} {round}: {:.2} s", ended.gap.as_secs_f64());
+            let (model, commands) = ended.acknowledged;
+            acknowledged.add(model, commands);
         }
     }
     let leader = site.leader().await?;
@@ -189,9 +203,11 @@ async fn of_size(parent: &Path, units: usize, rounds: usize) -> anyhow::Result<O
         each(leads),
         each(follows),
     );
+    // After the memory was measured.
+    let deviations = site.deviations(&acknowledged).await?;
     let by_log = site.joined(parent).await?;
     site.trim().await?;
     let by_snapshot = site.joined(parent).await?;
     let stored = site.stored_bytes().await?;
-    Ok(OfSize { by_log, by_snapshot, stored, leads, follows, made })
+    Ok((OfSize { by_log, by_snapshot, stored, leads, follows, made }, deviations))
 }

@@ -1,6 +1,7 @@
 //! The controllers under measurement, without agents, and clients of them.
 
 use std::{
+    collections::BTreeSet,
     path::Path,
     sync::atomic::{AtomicUsize, Ordering},
     time::{Duration, Instant},
@@ -12,13 +13,14 @@ use periapt_client::{Client, Identity, Options, Trust};
 use periapt_host_api::{
     Digest, Revision, StoreId,
     api::ModelSelector,
+    audit::AuditEntry,
     command::{Answer, Command, ControllerCommand, Deploy, MemberRole},
 };
 use periapt_log::{Entry, Log as _, LogError};
 use periapt_log_etcd::{EtcdLog, EtcdOptions, testing::TestEtcd};
 use periapt_store::Store as _;
 use periapt_store_rocksdb::RocksStore;
-use periapt_tests::{Installation, InstallationGuard, packed, signal};
+use periapt_tests::{Acknowledged, CommandDeviations, Installation, InstallationGuard, packed, signal};
 
 /// The names of the controllers: of the first three, and of those that join later.
 const NAMES: [&str; 5] = ["one", "two", "three", "four", "five"];
@@ -31,6 +33,9 @@ const UNTIL: Duration = Duration::from_secs(300);
 
 /// The pause between two looks.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
+
+/// The setting of models that the measured commands write.
+pub(crate) const SETTING: &str = "logging-config";
 
 /// The most units that one command makes.
 const MOST_AT_ONCE: usize = 1_000;
@@ -94,7 +99,7 @@ impl Site {
         let leader = self.leader().await?;
         let revision = self.revision(leader).await?;
         let serves = self.join(parent)?;
-        let reaches = applied(&self.client(self.hosts.len() - 1)?, revision).await?;
+        let reaches = applied(&self.client(self.hosts.len() - 1)?, revision, Instant::now()).await?;
         self.settled().await?;
         Ok(serves + reaches)
     }
@@ -249,6 +254,36 @@ impl Site {
         }
     }
 
+    /// Compares the commands of `commits::sent` that clients were answered with what each controller shows of them.
+    pub(crate) async fn deviations(&self, acknowledged: &Acknowledged) -> anyhow::Result<CommandDeviations> {
+        self.settled().await?;
+        let mut deviations = CommandDeviations::default();
+        for number in 0..self.hosts.len() {
+            let client = self.client(number)?;
+            let (mut entries, mut after) = (Vec::<AuditEntry>::new(), None::<String>);
+            loop {
+                let page = client.audit(after.as_deref()).await?;
+                entries.extend(page.entries);
+                after = page.next;
+                if after.is_none() {
+                    break;
+                }
+            }
+            let first = entries.first().map(|entry| entry.number);
+            ensure!(first == Some(1), "the audit log has lost its oldest entries: it begins with {first:?}");
+            let mut outdated = BTreeSet::new();
+            for (model, commands) in acknowledged.models() {
+                let shown = client.model_config(model).await?;
+                let last = setting(commands.saturating_sub(1));
+                if shown.0.get(SETTING).is_none_or(|shown| shown.value != last) {
+                    outdated.insert(model.clone());
+                }
+            }
+            deviations += acknowledged.compare("set-model-config", &entries, &outdated);
+        }
+        Ok(deviations)
+    }
+
     /// Starts a controller again, and returns the time until it serves.
     pub(crate) async fn restarted(&mut self, number: usize) -> anyhow::Result<Duration> {
         let began = Instant::now();
@@ -258,6 +293,11 @@ impl Site {
         self.settled().await?;
         Ok(taken)
     }
+}
+
+/// Returns the value that a model's command with this number writes; the numbers begin with 0.
+pub(crate) fn setting(count: u64) -> String {
+    format!("<root>=INFO;count={count}")
 }
 
 /// Waits until a process has ended.
@@ -270,9 +310,8 @@ pub(crate) async fn gone(process: u32) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Waits until a controller has applied a revision, and returns the time.
-pub(crate) async fn applied(client: &Client, revision: Revision) -> anyhow::Result<Duration> {
-    let began = Instant::now();
+/// Waits until a controller has applied a revision, and returns the time since `began`.
+pub(crate) async fn applied(client: &Client, revision: Revision, began: Instant) -> anyhow::Result<Duration> {
     while client.controller().await?.revision < revision {
         ensure!(began.elapsed() < UNTIL, "revision {revision} does not arrive");
         tokio::time::sleep(LOOK_EVERY).await;

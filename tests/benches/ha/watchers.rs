@@ -93,7 +93,7 @@ impl Watchers {
                 next(of_agent).await?;
             }
             told.push(began.elapsed());
-            applied(&client, revision).await?;
+            applied(&client, revision, std::time::Instant::now()).await?;
         }
         Ok(Self { count, each, told })
     }
