@@ -7,7 +7,8 @@ const OUTCOMES: &[&str] = &["done", "refused", "failed"];
 /// The kinds of streams.
 const STREAMS: &[&str] = &["view", "assignments", "operator"];
 /// The controller's own workers.
-const WORKERS: &[&str] = &["agents", "audit", "level", "work", "migrations", "copies", "sync", "pruning"];
+const WORKERS: &[&str] =
+    &["agents", "audit", "level", "work", "migrations", "copies", "sync", "trimming", "pruning"];
 /// The kinds of blobs.
 const BLOBS: &[&str] = &["charm", "resource"];
 

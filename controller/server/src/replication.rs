@@ -44,7 +44,7 @@ pub(crate) use self::{
     role::{Role, RoleReceiver, while_leading},
     rollout::Step,
     snapshot::{SnapshotFailure, Snapshots},
-    trimming::DurablePosition,
+    trimming::{DurablePosition, Trimming},
     wire::{ForwardedAnswers, ForwardedCommand, ReceivedCommands},
 };
 

@@ -379,11 +379,13 @@ impl Service {
         let mut parts = JoinSet::new();
         // Workers and connections end before the writer, which still answers their commands.
         let writer_stop = CancellationToken::new();
-        let (initialized, log) = match &writer {
-            Writing::Alone(_) => (Initialized::Here(name), None),
-            Writing::Replica(replica) => {
-                (Initialized::ByLeader(replica.caught_up.subscribe()), Some(Arc::clone(&replica.log)))
-            }
+        let (initialized, log, trimming) = match &writer {
+            Writing::Alone(_) => (Initialized::Here(name), None, None),
+            Writing::Replica(replica) => (
+                Initialized::ByLeader(replica.caught_up.subscribe()),
+                Some(Arc::clone(&replica.log)),
+                Some(replica.trimming()),
+            ),
         };
         let (until, stops) = (writer_stop.clone(), stopping.clone());
         let writing = tokio::spawn(async move {
@@ -410,7 +412,7 @@ impl Service {
                 if let Some(programs) = &programs {
                     programs.came_up();
                 }
-                start_parts(&mut parts, &state, growth, &stopping);
+                start_parts(&mut parts, &state, growth, trimming, &stopping);
                 if let Some(programs) = programs {
                     parts.spawn(replacement(programs, &state, stopping.clone()).run());
                 }

@@ -39,13 +39,15 @@ pub(crate) enum Worker {
     Copies,
     /// Syncs the store of one of several controllers.
     Sync,
+    /// Trims the log of several controllers.
+    Trimming,
     /// Deletes what is kept no longer.
     Pruning,
 }
 
 impl Worker {
     /// All workers, in the order in which they start.
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::Agents,
         Self::Audit,
         Self::Level,
@@ -53,6 +55,7 @@ impl Worker {
         Self::Migrations,
         Self::Copies,
         Self::Sync,
+        Self::Trimming,
         Self::Pruning,
     ];
 
@@ -66,6 +69,7 @@ impl Worker {
             Self::Migrations => "migrations",
             Self::Copies => "copies",
             Self::Sync => "sync",
+            Self::Trimming => "trimming",
             Self::Pruning => "pruning",
         }
     }

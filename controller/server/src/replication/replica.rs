@@ -78,6 +78,18 @@ pub(crate) struct Replica {
 }
 
 impl Replica {
+    /// Returns the trimming of the log, which runs while this controller leads.
+    pub(crate) fn trimming(&self) -> Trimming {
+        Trimming {
+            log: Arc::clone(&self.log),
+            recent: self.recent.clone(),
+            durable: self.durable.clone(),
+            presence: self.reporter.presence.clone(),
+            members: self.members.clone(),
+            clock: Arc::clone(&self.writer.clock),
+        }
+    }
+
     /// Follows and leads until the controller stops.
     ///
     /// # Errors
@@ -267,27 +279,18 @@ impl Replica {
         let until = stop.child_token();
         let commands = Commands::new(Arc::clone(&self.writer.queue));
         let name = self.name.clone();
-        let trimming = Trimming {
-            log: Arc::clone(&self.log),
-            term,
-            recent: self.recent.clone(),
-            durable: self.durable.clone(),
-            presence: self.reporter.presence.clone(),
-            members: self.members.clone(),
-            clock: Arc::clone(&self.writer.clock),
-        };
         let freshness = self.reporter.freshness.clone();
         let ended = {
             let serving = self.writer.serve(&until);
             let lost = async {
-                let working = async {
+                let initializing = async {
                     if let Err(refusal) = initialize(&commands, name).await {
                         tracing::warn!(%refusal, "the controllers could not be initialised");
                     }
-                    trimming.run().await;
+                    std::future::pending::<()>().await;
                 };
                 tokio::select! {
-                    () = working => {}
+                    () = initializing => {}
                     () = leadership.lost() => {}
                     // The history is compared before this controller follows.
                     () = freshness.set_back() => {}

@@ -35,31 +35,72 @@ impl Role {
     }
 }
 
-/// Runs a part whenever the controller leads, until the controller stops. `run` is called anew with each leadership, and
-/// ends when its token is cancelled.
+/// Runs a part whenever the controller leads, until the controller stops. `run` is called anew with the term of each
+/// leadership, and ends when its token is cancelled.
 pub(crate) async fn while_leading<F: Future<Output = ()>>(
     mut role: RoleReceiver,
     stop: CancellationToken,
-    run: impl Fn(CancellationToken) -> F,
+    run: impl Fn(Term, CancellationToken) -> F,
 ) {
     loop {
-        let leading = tokio::select! {
+        let term = tokio::select! {
             () = stop.cancelled() => return,
-            leading = role.wait_for(|role| role.leads_in().is_some()) => match leading {
-                Ok(role) => role.clone(),
-                Err(_) => return,
-            },
+            leading = role.wait_for(|role| role.leads_in().is_some()) => {
+                leading.ok().and_then(|role| role.leads_in())
+            }
         };
+        let Some(term) = term else { return };
         let until = stop.child_token();
-        let mut run = std::pin::pin!(run(until.clone()));
+        let mut run = std::pin::pin!(run(term, until.clone()));
         let ended = tokio::select! {
             () = &mut run => true,
-            _ = role.wait_for(|role| *role != leading) => false,
+            _ = role.wait_for(|role| role.leads_in() != Some(term)) => false,
         };
         if ended {
             return;
         }
         until.cancel();
         run.await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use parking_lot::Mutex;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_part_is_told_each_term_and_ends_before_it_runs_in_the_next() {
+        let (role, stop) = (watch::Sender::new(Role::Following(None)), CancellationToken::new());
+        let events = Arc::new(Mutex::new(Vec::new()));
+        let noted = Arc::clone(&events);
+        let part = move |term: Term, until: CancellationToken| {
+            let noted = Arc::clone(&noted);
+            async move {
+                noted.lock().push(format!("{} begins", term.0));
+                until.cancelled().await;
+                noted.lock().push(format!("{} ends", term.0));
+            }
+        };
+        let running = tokio::spawn(while_leading(role.subscribe(), stop.clone(), part));
+        let roles = [
+            (Role::Leading(Term(3)), 1),
+            (Role::Following(None), 2),
+            (Role::Leading(Term(5)), 3),
+            (Role::Leading(Term(6)), 5),
+        ];
+        for (next, count) in roles {
+            role.send_replace(next);
+            while events.lock().len() < count {
+                tokio::task::yield_now().await;
+            }
+        }
+        stop.cancel();
+        running.await.unwrap();
+        let expected = ["3 begins", "3 ends", "5 begins", "5 ends", "6 begins", "6 ends"];
+        assert_eq!(*events.lock(), expected);
     }
 }

@@ -67,10 +67,10 @@ impl DurablePosition {
     }
 }
 
-/// The trimming of one leadership.
-pub(super) struct Trimming {
+/// The trimming of the log, by the controller that leads.
+#[derive(Clone)]
+pub(crate) struct Trimming {
     pub(super) log: Arc<dyn Log>,
-    pub(super) term: Term,
     pub(super) recent: RecentEntries,
     pub(super) durable: DurablePosition,
     pub(super) presence: Presence,
@@ -79,8 +79,16 @@ pub(super) struct Trimming {
 }
 
 impl Trimming {
+    /// Trims at intervals, until this controller does not lead in the term any more.
+    pub(crate) async fn run(self, term: Term, until: CancellationToken) {
+        tokio::select! {
+            () = until.cancelled() => {}
+            () = self.trim_in(term) => {}
+        }
+    }
+
     /// Trims at intervals, for ever.
-    pub(super) async fn run(self) {
+    async fn trim_in(&self, term: Term) {
         let (mut trimmed, mut is_measured) = (Revision(0), false);
         let mut warnings = Warnings::default();
         loop {
@@ -96,7 +104,7 @@ impl Trimming {
             }
             warnings.of_size(self.recent.usage());
             let Some(part) = self.trimmable().filter(|part| part.through > trimmed) else { continue };
-            match self.log.trim(self.term, part.through).await {
+            match self.log.trim(term, part.through).await {
                 Ok(()) => {
                     trimmed = part.through;
                     tracing::debug!(through = %trimmed, reason = part.reason.name(), "the log was trimmed");

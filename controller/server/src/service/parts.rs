@@ -10,7 +10,7 @@ use crate::{
     migration::Migrations,
     pruning::{Pruner, SequenceGrowth},
     replacement::Replacement,
-    replication::{LevelRaise, while_leading},
+    replication::{LevelRaise, RoleReceiver, Trimming, while_leading},
     state::ControllerState,
     sums::write_sums,
     supervision::{Supervisor, Worker},
@@ -59,22 +59,24 @@ pub(super) fn replacement(
 type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Starts the background work. A worker that fails is started again; the delivery to watchers is part of serving them.
+/// One of several controllers has a log to trim.
 pub(super) fn start_parts(
     parts: &mut JoinSet<()>,
     state: &ControllerState,
     growth: SequenceGrowth,
+    trimming: Option<Trimming>,
     stop: &CancellationToken,
 ) {
     parts.spawn(state.streams.watches.clone().run(state.durable.state.clone(), stop.clone()));
     let (health, clock) = (state.statuses.workers.clone(), Arc::clone(&state.clock));
     let supervisor = Supervisor { health, clock, stop: stop.clone() };
     for worker in Worker::ALL {
-        if worker == Worker::Sync && !state.charms.contents.copies.are_made() {
+        if matches!(worker, Worker::Sync | Worker::Trimming) && trimming.is_none() {
             continue;
         }
-        let (state, growth, stop) = (state.clone(), growth.clone(), stop.clone());
+        let (state, growth, trimming, stop) = (state.clone(), growth.clone(), trimming.clone(), stop.clone());
         let start = move || {
-            let work = run(worker, state.clone(), growth.clone(), stop.clone());
+            let work = run(worker, state.clone(), growth.clone(), trimming.clone(), stop.clone());
             state.statuses.workers.clone().started(worker, work)
         };
         parts.spawn(supervisor.clone().keep(worker, start));
@@ -82,7 +84,13 @@ pub(super) fn start_parts(
 }
 
 /// Runs a worker.
-fn run(worker: Worker, state: ControllerState, growth: SequenceGrowth, stop: CancellationToken) -> Work {
+fn run(
+    worker: Worker,
+    state: ControllerState,
+    growth: SequenceGrowth,
+    trimming: Option<Trimming>,
+    stop: CancellationToken,
+) -> Work {
     match worker {
         Worker::Agents => Box::pin(tell_connected_agents(state, stop)),
         Worker::Audit => Box::pin(write_refusals(state, stop)),
@@ -91,6 +99,7 @@ fn run(worker: Worker, state: ControllerState, growth: SequenceGrowth, stop: Can
         Worker::Migrations => Box::pin(migrate(state, stop)),
         Worker::Copies => Box::pin(fetch_blobs(state, stop)),
         Worker::Sync => Box::pin(sync(state, stop)),
+        Worker::Trimming => Box::pin(trim(trimming, state.role, stop)),
         Worker::Pruning => Box::pin(Pruner::new(state, growth).run(stop)),
     }
 }
@@ -99,7 +108,7 @@ fn run(worker: Worker, state: ControllerState, growth: SequenceGrowth, stop: Can
 async fn tell_connected_agents(state: ControllerState, stop: CancellationToken) {
     let (presence, commands) = (state.streams.presence, state.submission.commands);
     let published = state.durable.state;
-    let tell = move |until| presence.clone().run(commands.clone(), published.clone(), until);
+    let tell = move |_, until| presence.clone().run(commands.clone(), published.clone(), until);
     while_leading(state.role, stop, tell).await;
 }
 
@@ -116,20 +125,20 @@ async fn raise_level(state: ControllerState, stop: CancellationToken) {
         members: state.members,
         clock: state.clock,
     };
-    while_leading(state.role, stop, move |until| raise.clone().run(until)).await;
+    while_leading(state.role, stop, move |_, until| raise.clone().run(until)).await;
 }
 
 /// Does what the model says is due, while this controller leads.
 async fn work(state: ControllerState, stop: CancellationToken) {
     let (commands, published) = (state.submission.commands, state.durable.state);
     let workers = Workers { commands, state: published, clock: state.clock };
-    while_leading(state.role, stop, move |until| workers.clone().run(until)).await;
+    while_leading(state.role, stop, move |_, until| workers.clone().run(until)).await;
 }
 
 /// Carries models to other controllers, while this controller leads.
 async fn migrate(state: ControllerState, stop: CancellationToken) {
     let (role, migrations) = (state.role.clone(), Migrations::new(state));
-    while_leading(role, stop, move |until| migrations.clone().run(until)).await;
+    while_leading(role, stop, move |_, until| migrations.clone().run(until)).await;
 }
 
 /// Fetches registered blobs that this controller lacks.
@@ -142,4 +151,10 @@ async fn fetch_blobs(state: ControllerState, stop: CancellationToken) {
 async fn sync(state: ControllerState, stop: CancellationToken) {
     let (published, store) = (state.durable.state, state.durable.store);
     state.log_position.keep(published, store, state.clock, stop).await;
+}
+
+/// Trims the log of several controllers, while this one leads.
+async fn trim(trimming: Option<Trimming>, role: RoleReceiver, stop: CancellationToken) {
+    let Some(trimming) = trimming else { return stop.cancelled().await };
+    while_leading(role, stop, move |term, until| trimming.clone().run(term, until)).await;
 }

@@ -22,7 +22,8 @@ use crate::{
 const LOG: StoreId = StoreId(uuid::Uuid::from_u128(1));
 
 /// The workers of one of several controllers, as operators are told of them.
-const WORKERS: [&str; 8] = ["agents", "audit", "level", "work", "migrations", "copies", "sync", "pruning"];
+const WORKERS: [&str; 9] =
+    ["agents", "audit", "level", "work", "migrations", "copies", "sync", "trimming", "pruning"];
 
 struct InMemory(Arc<MemoryStore>);
 
