@@ -12,17 +12,25 @@ use serde_json::Value;
 use crate::site::{HOSTS, Site, models, until};
 
 /// The name that the document gives its controllers.
-const NAME: &str = "prod";
+pub(crate) const NAME: &str = "prod";
 /// The names that the document gives the machines.
 const MACHINES: [&str; 3] = ["node-1", "node-2", "node-3"];
 
-/// Returns the commands of a section of docs/ha.md, each as its words without the program's name.
-fn commands(section: &str) -> anyhow::Result<Vec<Vec<String>>> {
+/// The files by which the first machine's controller knows etcd, and proves itself to it.
+pub(crate) const CLIENT_FILES: [&str; 3] = ["etcd-ca.pem", "etcd-client.pem", "etcd-client-key.pem"];
+
+/// Returns the blocks of code of a section of docs/ha.md.
+pub(crate) fn blocks(section: &str) -> anyhow::Result<Vec<String>> {
     let text = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/ha.md"))?;
     let heading = format!("\n## {section}\n");
     let (_, after) = text.split_once(&heading).with_context(|| format!("no section {section:?}"))?;
     let section = after.split("\n## ").next().unwrap_or_default();
-    let blocks = section.split("```").skip(1).step_by(2);
+    Ok(section.split("```").skip(1).step_by(2).map(str::to_owned).collect())
+}
+
+/// Returns the commands of a section of docs/ha.md, each as its words without the program's name.
+fn commands(section: &str) -> anyhow::Result<Vec<Vec<String>>> {
+    let blocks = blocks(section)?.into_iter();
     let lines =
         blocks.flat_map(|block| block.replace("\\\n", " ").lines().map(str::to_owned).collect::<Vec<_>>());
     let words = lines.filter_map(|line| {
@@ -50,7 +58,7 @@ fn name_machines(place: &Path) -> anyhow::Result<()> {
 }
 
 /// Writes a file that its owner alone reads.
-fn write(path: &Path, text: &str) -> anyhow::Result<()> {
+pub(crate) fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     fs::write(path, text)?;
     Ok(fs::set_permissions(path, fs::Permissions::from_mode(0o600))?)
 }
@@ -94,29 +102,35 @@ fn hand_over(site: &Site, machine: usize) -> anyhow::Result<()> {
 }
 
 /// Returns the members that a machine's controller shows.
-fn members(host: &Installation) -> anyhow::Result<serde_json::Map<String, Value>> {
+pub(crate) fn members(host: &Installation) -> anyhow::Result<serde_json::Map<String, Value>> {
     let shown = host.json(["show-controller"])?;
     let members = shown.pointer(&format!("/{NAME}/details/controller-machines")).and_then(Value::as_object);
     members.cloned().context("members")
+}
+
+/// Starts etcd on three machines, and the controllers of the first two, by the commands of the document.
+pub(crate) fn begun() -> anyhow::Result<Site> {
+    let hosts = HOSTS.iter().map(|host| Ok(Arc::new(Installation::empty()?.in_network(network_of(host)))));
+    let hosts = hosts.collect::<anyhow::Result<Vec<_>>>()?;
+    let first = hosts.first().context("a host")?;
+    name_machines(first.path())?;
+    let site = Site { etcd: etcd(first)?, hosts: hosts.clone(), agents: Vec::new() };
+
+    let start = commands("Start")?;
+    let [bootstrap, token, join] = start.as_slice() else { anyhow::bail!("other commands: {start:?}") };
+    until("etcd answers", || Ok(first.run(bootstrap)?.code == Some(0)))?;
+    first.ok(token)?;
+    hand_over(&site, 1)?;
+    site.host(1)?.ok(join)?;
+    Ok(site)
 }
 
 #[test]
 fn three_machines_are_set_up_by_the_commands_of_the_document() -> anyhow::Result<()> {
     let test = "documented::three_machines_are_set_up_by_the_commands_of_the_document";
     in_own_network(test, &HOSTS, || {
-        let hosts =
-            HOSTS.iter().map(|host| Ok(Arc::new(Installation::empty()?.in_network(network_of(host)))));
-        let hosts = hosts.collect::<anyhow::Result<Vec<_>>>()?;
-        let first = hosts.first().context("a host")?;
-        name_machines(first.path())?;
-        let site = Site { etcd: etcd(first)?, hosts: hosts.clone(), agents: Vec::new() };
-
-        let start = commands("Start")?;
-        let [bootstrap, token, join] = start.as_slice() else { anyhow::bail!("other commands: {start:?}") };
-        until("etcd answers", || Ok(first.run(bootstrap)?.code == Some(0)))?;
-        first.ok(token)?;
-        hand_over(&site, 1)?;
-        site.host(1)?.ok(join)?;
+        let site = begun()?;
+        let (hosts, first) = (&site.hosts, site.host(0)?);
         // The other way, of which the text tells.
         let listing = first.json(["enable-ha", "--to", "node-3"])?;
         let [command] = listing["commands"].as_array().context("commands")?.as_slice() else {
@@ -134,7 +148,7 @@ fn three_machines_are_set_up_by_the_commands_of_the_document() -> anyhow::Result
         for (number, name) in MACHINES.iter().enumerate() {
             site.host(number)?.ok(["add-model", name, "--no-switch"])?;
         }
-        for host in &hosts {
+        for host in hosts {
             until("each shows the models of all", || Ok(models(host)? == MACHINES))?;
         }
 

@@ -25,6 +25,7 @@ mod removal;
 mod restoring;
 mod rolling;
 mod rounds;
+mod services;
 mod set_back;
 mod shop;
 mod site;
