@@ -86,6 +86,12 @@ fn a_token_is_read_where_nobody_else_reads_it() -> anyhow::Result<()> {
     assert_eq!(done.code, Some(2), "{done:?}");
     assert!(done.stderr.contains("all users of this machine can see command lines"), "{done:?}");
     assert!(!done.stderr.contains(token.trim()), "{done:?}");
+    let join =
+        ["controller", "join", "other", "--controller", &url, "--member", "two", "--token", token.trim()];
+    let done = periapt.run(join)?;
+    assert_eq!(done.code, Some(2), "{done:?}");
+    assert!(done.stderr.contains("--token takes a file with the token"), "{done:?}");
+    assert!(!done.stderr.contains(token.trim()), "{done:?}");
 
     let file = periapt.path().join("open.token");
     fs::write(&file, &token)?;

@@ -40,6 +40,7 @@ const MISSING: &[&str] = &[
     "consume nosuch.offer",
     "consume test.nosuch",
     "controller join --controller https://127.0.0.1:1 --token-file nosuch.token --member second",
+    "controller join --controller https://127.0.0.1:1 --token nosuch.token --member second",
     "controller start nosuch",
     "controller stop nosuch",
     "create-backup --passphrase-file nosuch.pass",

@@ -39,7 +39,7 @@ pub(crate) struct Join {
     #[arg(long, value_name = "URL")]
     controller: String,
     /// The file with the token, which only its owner can read
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, visible_alias = "token", value_name = "FILE")]
     token_file: PathBuf,
     /// The name of this controller, for which the token was made
     #[arg(long, value_name = "NAME")]
@@ -57,6 +57,12 @@ pub(crate) struct Join {
 
 impl Join {
     pub(super) async fn run(self, context: &Context) -> Result<()> {
+        // The token itself must not stand in an error, either.
+        if self.token_file.to_str().is_some_and(|text| text.parse::<JoinText>().is_ok()) {
+            return Err(Failure::misused(
+                "--token takes a file with the token, because all users of this machine can see command lines",
+            ));
+        }
         let text = read_file(&self.token_file, Readers::Owner).map_err(with_source)?;
         let text =
             text.ok_or_else(|| Failure::new(format!("{}: no such file", self.token_file.display())))?;
