@@ -16,8 +16,12 @@ pub const MAX_POD_STATE_BYTES: usize = 3 << 10;
 /// The most bytes of one unit's report, as JSON: 16 containers of 3 KiB with their reasons, and the ports.
 pub const MAX_WORKLOADS_BYTES: usize = 96 << 10;
 
+/// The most ports on which an agent listens for one unit: the first ones of its rules. A charm may open all 65,535 in one
+/// call, and each port takes a socket for each address of the host.
+pub const MAX_FORWARDED_PORTS: usize = 64;
+
 /// The most ports of a unit that are reported as taken. The agent listens on no more ports of a unit.
-pub const MAX_TAKEN_PORTS: usize = 64;
+pub const MAX_TAKEN_PORTS: usize = MAX_FORWARDED_PORTS;
 
 /// The most characters of a service's or a check's name.
 const MAX_NAME: usize = 64;

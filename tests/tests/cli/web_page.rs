@@ -196,6 +196,21 @@ fn a_workload_that_does_not_run_says_why_and_a_layer_can_mend_it() -> anyhow::Re
 }
 
 #[test]
+fn an_open_port_that_agents_do_not_forward_is_in_status_while_it_is_exposed() -> anyhow::Result<()> {
+    let scene = Scene::new(&WASM)?;
+    let change = |text: &str| format!("{text}x-periapt: {{workloads: {{job: {{component: job.wasm}}}}}}\n");
+    let parts = [("job.wasm", "hostile-workload")];
+    scene.deploy(&packed_parts("probe", "job", scene.periapt.path(), &parts, change)?, &[])?;
+    scene.periapt.ok(["config", "probe", "script=act: open-port 53/udp"])?;
+    scene.periapt.ok(["run", "probe/0", "act"])?;
+    scene.periapt.ok(["expose", "probe"])?;
+    let problem = "53/udp is open and not forwarded: agents forward TCP alone";
+    scene.periapt.ok_until(&["status"], |status| status.contains(problem))?;
+    scene.periapt.ok(["unexpose", "probe"])?;
+    scene.periapt.ok_until(&["status"], |status| !status.contains(problem)).map(drop)
+}
+
+#[test]
 fn a_workload_that_is_not_what_the_charm_declares_is_one_error_of_pack() -> anyhow::Result<()> {
     let periapt = Installation::empty()?;
     let at = |name: &str| periapt.path().join(name);

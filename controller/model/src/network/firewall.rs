@@ -1,10 +1,7 @@
 //! The intended firewall rules of each machine (`docs/hook-model.md` 7.3): the open ports of its units, if their
 //! applications are exposed or consumed by other models.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use periapt_host_api::{
     MachineId, UnitName,
@@ -24,29 +21,37 @@ use crate::{
 /// Returns the ingress rules of a machine's firewall.
 pub fn ingress_rules(state: &ModelState, machine: &MachineId) -> IngressRules {
     match state.config().firewall_mode {
-        FirewallMode::Instance => rules_for(state, state.units_on(machine)),
+        FirewallMode::Instance => rules_for(state, state.units_on(machine).map(AsRef::as_ref)),
         // F-2: a rule stays while any unit needs it.
-        FirewallMode::Global => rules_for(state, state.units().filter(|unit| unit.machine.is_some())),
+        FirewallMode::Global => {
+            let placed = state.units().filter(|unit| unit.machine.is_some());
+            rules_for(state, placed.map(AsRef::as_ref))
+        }
         FirewallMode::None => IngressRules::new(),
     }
 }
 
-/// Returns the ingress rules of each unit on a machine that has any. The unit's agent forwards connections by them, so a
-/// mode that opens ports of other machines adds nothing.
+/// Returns the ingress rules of each unit on a machine that has any.
 pub(crate) fn unit_ingress_rules(
     state: &ModelState,
     machine: &MachineId,
 ) -> BTreeMap<UnitName, IngressRules> {
-    if state.config().firewall_mode == FirewallMode::None {
-        return BTreeMap::new();
-    }
     let units = state.units_on(machine).filter(|unit| !unit.ports.is_empty());
-    let rules = units.map(|unit| (unit.name.clone(), rules_for(state, std::iter::once(unit))));
+    let rules = units.map(|unit| (unit.name.clone(), rules_of_unit(state, unit)));
     rules.filter(|(_, rules)| !rules.is_empty()).collect()
 }
 
+/// Returns the ingress rules of one unit. Its agent forwards connections by them, so a mode that opens ports of other
+/// machines adds nothing.
+pub(crate) fn rules_of_unit(state: &ModelState, unit: &Unit) -> IngressRules {
+    match state.config().firewall_mode {
+        FirewallMode::Instance | FirewallMode::Global => rules_for(state, std::iter::once(unit)),
+        FirewallMode::None => IngressRules::new(),
+    }
+}
+
 /// Returns the ingress rules of some units.
-fn rules_for<'a>(state: &ModelState, units: impl Iterator<Item = &'a Arc<Unit>>) -> IngressRules {
+fn rules_for<'a>(state: &ModelState, units: impl Iterator<Item = &'a Unit>) -> IngressRules {
     let mut rules = IngressRules::new();
     for unit in units {
         let Some(application) = state.application(unit.name.application()) else { continue };

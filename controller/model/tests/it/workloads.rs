@@ -4,6 +4,7 @@ use periapt_host_api::{
     ErrorCode, Incarnation, Refusal,
     agent::{RunnerAnswer, RunnerCommand},
     command::Command,
+    commit::PortRequest,
     container::{
         CheckState, CheckStatus, ContainerReport, ContainerState, PodState, ReportedDriver, ReportedStartup,
         ServiceCurrent, ServiceState, TakenPort, WorkloadsReport,
@@ -123,6 +124,48 @@ fn what_is_too_large_is_refused_and_what_is_much_is_cut_in_status() {
     send(&mut world, "a1", incarnation, &large).unwrap();
     let problems = problems(&world);
     assert_eq!((problems.len(), problems.last().map(String::as_str)), (11, Some("and 54 more")));
+}
+
+#[test]
+fn open_ports_that_no_agent_forwards_are_told_while_other_hosts_are_let_in() {
+    let (mut world, incarnation) = scene();
+    let mut report = report(running(), ServiceCurrent::Active);
+    send(&mut world, "a1", incarnation, &report).unwrap();
+    let ranges = ["53/udp", "5000-5100/udp", "icmp", "80/tcp", "53/tcp", "8000-8061/tcp"];
+    let open = |world: &mut World, ranges: &[&str]| {
+        let request = |range: &&str| PortRequest { range: range.parse().unwrap(), endpoint: None };
+        let requests = ranges.iter().map(request);
+        world.commit("web/0", |commit| commit.effects.ports.open.extend(requests)).unwrap();
+    };
+    open(&mut world, &ranges);
+    assert_eq!(problems(&world), Vec::<String>::new(), "no other host is let in");
+
+    let application = || "web".parse().unwrap();
+    world.run(Command::Expose { application: application(), endpoints: Default::default() }).unwrap();
+    let others = ["icmp", "53/udp", "5000-5100/udp"];
+    let mut expected: Vec<String> = others
+        .iter()
+        .map(|range| format!("{range} is open and not forwarded: agents forward TCP alone"))
+        .collect();
+    assert_eq!(problems(&world), expected, "64 ports of TCP are forwarded");
+    open(&mut world, &["8060-9000/udp", "9000-9999/tcp"]);
+    expected.push("8060-9000/udp is open and not forwarded: agents forward TCP alone".to_owned());
+    let text = "TCP ports from 9000 on are open and not forwarded: agents forward 64 of a unit";
+    expected.push(text.to_owned());
+    assert_eq!(problems(&world), expected);
+
+    // Processes of this driver may listen on the host, and an agent that runs no workload has nowhere to forward to.
+    let mut with_driver = |driver| {
+        for container in report.containers.values_mut() {
+            container.driver = driver;
+        }
+        send(&mut world, "a1", incarnation, &report).unwrap();
+        problems(&world).len()
+    };
+    let drivers = [Some(ReportedDriver::Plain), None, Some(ReportedDriver::Namespaces)];
+    assert_eq!(drivers.map(&mut with_driver), [0, 0, expected.len()]);
+    world.run(Command::Unexpose { application: application(), endpoints: Default::default() }).unwrap();
+    assert_eq!(problems(&world), Vec::<String>::new());
 }
 
 #[test]

@@ -9,7 +9,10 @@ use std::{
 };
 
 use periapt_host_api::{
-    ModelUuid, UnitName, container::UnitTraffic, firewall::IngressRules, ports::Transport, view::FrameLine,
+    ModelUuid, UnitName,
+    container::{MAX_FORWARDED_PORTS, UnitTraffic},
+    firewall::{IngressRules, tcp_ports},
+    view::FrameLine,
 };
 use tokio::sync::{Semaphore, watch};
 use tokio_util::task::AbortOnDropHandle;
@@ -24,10 +27,6 @@ mod wanted;
 pub(crate) use host::IngressHost;
 use listener::Listener;
 pub(crate) use wanted::WantedIngress;
-
-/// The most ports on which the keeper listens for one unit. A charm may open all 65,535 in one call, and each port takes
-/// a socket for each address of the host.
-const MAX_PORTS: usize = 64;
 
 /// The most connections to the ports of one unit. A pod takes 400 streams: hooks of the unit always have room beside them.
 const MAX_CONNECTIONS: usize = 256;
@@ -115,7 +114,7 @@ impl Ingress {
             self.units.remove(unit);
             return;
         };
-        let ports: BTreeSet<u16> = tcp_ports(&rules).take(MAX_PORTS).collect();
+        let ports: BTreeSet<u16> = tcp_ports(&rules).take(MAX_FORWARDED_PORTS).collect();
         let listeners = self.units.entry(unit.clone()).or_insert_with(|| {
             UnitListeners::new(self.model, unit.clone(), self.streams.clone(), Arc::clone(&rules))
         });
@@ -125,8 +124,12 @@ impl Ingress {
             is_new
         });
         listeners.ports.retain(|port, _| ports.contains(port));
-        if (is_new || listeners.ports.is_empty()) && tcp_ports(&rules).nth(MAX_PORTS).is_some() {
-            tracing::warn!(%unit, "the unit has more than {MAX_PORTS} ports open: the agent listens on the first of them");
+        let has_more = || tcp_ports(&rules).nth(MAX_FORWARDED_PORTS).is_some();
+        if (is_new || listeners.ports.is_empty()) && has_more() {
+            tracing::warn!(
+                %unit,
+                "the unit has more than {MAX_FORWARDED_PORTS} ports open: the agent listens on the first of them"
+            );
         }
         for port in ports {
             let (host, way) = (&self.host, &listeners.way);
@@ -172,19 +175,6 @@ impl Drop for UnitWay {
             "the agent listens for the unit no longer"
         );
     }
-}
-
-/// Returns the TCP ports that some rules open, in order. Port 0 is none.
-fn tcp_ports(rules: &IngressRules) -> impl Iterator<Item = u16> {
-    let ranges = rules.keys().filter_map(|range| range.ports());
-    let ranges = ranges.filter(|(transport, ..)| *transport == Transport::Tcp);
-    // Ranges sort by their first port, and may overlap.
-    let mut next = 1;
-    ranges.flat_map(move |(_, first, last)| {
-        let from = u32::from(first).max(next);
-        next = next.max(u32::from(last) + 1);
-        (from..=u32::from(last)).filter_map(|port| u16::try_from(port).ok())
-    })
 }
 
 #[cfg(test)]

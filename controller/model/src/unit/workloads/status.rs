@@ -6,13 +6,16 @@ use periapt_host_api::{
     ContainerName, Refusal, ResourceName,
     charm::CharmMeta,
     container::{
-        CheckState, ContainerDetails, ContainerImage, ContainerReport, ContainerState, ServiceCurrent,
-        ServiceState, TakenPort,
+        CheckState, ContainerDetails, ContainerImage, ContainerReport, ContainerState, MAX_FORWARDED_PORTS,
+        ReportedDriver, ServiceCurrent, ServiceState, TakenPort, WorkloadsReport,
     },
+    firewall::tcp_ports,
+    ports::Transport,
 };
 
 use crate::{
     entity::{ReportedWorkloads, Unit},
+    network::firewall::rules_of_unit,
     root::{ModelState, Root},
 };
 
@@ -108,7 +111,7 @@ pub fn shown_workloads(
 }
 
 /// Returns what is wrong with a unit's workloads, in words: containers, services and checks that are down, and ports
-/// that are taken.
+/// that are taken or not forwarded.
 pub(crate) fn problems(root: &Root, state: &ModelState, unit: &Unit, lease_now_ms: u64) -> Vec<String> {
     let Some(ReportedWorkloads { report, .. }) = reported(root, state, unit, lease_now_ms) else {
         return Vec::new();
@@ -118,11 +121,30 @@ pub(crate) fn problems(root: &Root, state: &ModelState, unit: &Unit, lease_now_m
     problems.extend(report.taken_ports.iter().map(|TakenPort { port, address, reason }| {
         format!("port {port} is not listened on at {address}: {reason}")
     }));
+    problems.extend(not_forwarded(state, unit, report));
     if problems.len() > MAX_PROBLEMS {
         let more = problems.len() - MAX_PROBLEMS;
         problems.truncate(MAX_PROBLEMS);
         problems.push(format!("and {more} more"));
     }
+    problems
+}
+
+/// Returns the ports of a unit that are open to other hosts and lead to none of its workloads, in words. The model and
+/// the drivers say so: agents do not report it.
+fn not_forwarded(state: &ModelState, unit: &Unit, report: &WorkloadsReport) -> Vec<String> {
+    let mut drivers = report.containers.values().filter_map(|container| container.driver).peekable();
+    // A process of the driver `plain` listens on the host itself.
+    if drivers.peek().is_none() || drivers.any(|driver| driver == ReportedDriver::Plain) {
+        return Vec::new();
+    }
+    let rules = rules_of_unit(state, unit);
+    let others = rules.keys().filter(|range| !matches!(range.ports(), Some((Transport::Tcp, ..))));
+    let mut problems: Vec<String> =
+        others.map(|range| format!("{range} is open and not forwarded: agents forward TCP alone")).collect();
+    problems.extend(tcp_ports(&rules).nth(MAX_FORWARDED_PORTS).map(|port| {
+        format!("TCP ports from {port} on are open and not forwarded: agents forward {MAX_FORWARDED_PORTS} of a unit")
+    }));
     problems
 }
 
