@@ -143,6 +143,16 @@ func (c Container) Checks() (all []Check, err error) {
 	return all, err
 }
 
+// StartChecks starts checks, and answers the names of those that did not run.
+func (c Container) StartChecks(checks ...string) (changed []string, err error) {
+	return c.actOnChecks("start", checks)
+}
+
+// StopChecks stops checks until StartChecks or Replan, and answers the names of those that ran.
+func (c Container) StopChecks(checks ...string) (changed []string, err error) {
+	return c.actOnChecks("stop", checks)
+}
+
 // Notice is one of the container's.
 type Notice struct {
 	ID, Type, Key string
@@ -176,6 +186,12 @@ func (c Container) act(action string, services []string) error {
 		_, err = c.ended(begun, action)
 	}
 	return err
+}
+
+func (c Container) actOnChecks(action string, checks []string) ([]string, error) {
+	var result struct{ Changed []string }
+	err := c.post("/v1/checks", map[string]any{"action": action, "checks": checks}, &result)
+	return result.Changed, err
 }
 
 // answered is what all of the API's answers are.

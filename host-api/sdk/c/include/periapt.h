@@ -213,6 +213,9 @@ void periapt_pebble_send_signal(const char *container, const char *signal, const
 const char *periapt_pebble_service(const char *container, const char *service);
 // A check's state: `up`, `down` or `inactive`; NULL if the plan has no such check.
 const char *periapt_pebble_check(const char *container, const char *check);
+// Starts a check, or stops it until it is started again, or until `replan`. True: it has changed; false: it ran, or rested, already.
+bool periapt_pebble_start_check(const char *container, const char *check);
+bool periapt_pebble_stop_check(const char *container, const char *check);
 // Makes a custom notice, or repeats it. A key is as in `example.com/backup-done`.
 void periapt_pebble_notify(const char *container, const char *key);
 // The value under a name in the data of a notice, by the notice's id (`event->id`); NULL if there is none.

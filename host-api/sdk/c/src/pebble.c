@@ -186,6 +186,15 @@ const char *periapt_pebble_check(const char *container, const char *check) {
   return listed(container, "/v1/checks", check, "status");
 }
 
+static bool act_on_check(const char *container, const char *action, const char *check) {
+  const char *body = periapt_text("{\"action\":\"%s\",\"checks\":[%s]}", action, periapt_json_quoted(check));
+  const char *result = periapt_pebble_post(container, "/v1/checks", body);
+  return periapt_json_first(periapt_json_member(result, "changed")) != NULL;
+}
+
+bool periapt_pebble_start_check(const char *container, const char *check) { return act_on_check(container, "start", check); }
+bool periapt_pebble_stop_check(const char *container, const char *check) { return act_on_check(container, "stop", check); }
+
 void periapt_pebble_notify(const char *container, const char *key) {
   static const char format[] = "{\"action\":\"add\",\"type\":\"custom\",\"key\":%s}";
   periapt_pebble_post(container, "/v1/notices", periapt_text(format, periapt_json_quoted(key)));

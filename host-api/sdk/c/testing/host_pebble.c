@@ -62,10 +62,29 @@ static const char *word(const char *body, const char *key) {
   return text == NULL ? "" : text;
 }
 
-static void act(struct container *it, const char *body, const char *verb) {
-  const char *service = periapt_json_string(periapt_json_first(periapt_json_member(body, "services")));
+static void write_down(struct container *it, const char *verb, const char *name) {
   const char *before = it->actions == NULL ? "" : periapt_text("%s; ", it->actions);
-  it->actions = periapt_text("%s%s%s%s", before, verb, service == NULL ? "" : " ", service == NULL ? "" : service);
+  it->actions = periapt_text("%s%s%s%s", before, verb, name == NULL ? "" : " ", name == NULL ? "" : name);
+}
+
+static void act(struct container *it, const char *body, const char *verb) {
+  write_down(it, verb, periapt_json_string(periapt_json_first(periapt_json_member(body, "services"))));
+}
+
+// Starts or stops the check that the SDK names: one that runs is `up` or `down`.
+static struct host_reply act_on_check(struct container *it, const char *body) {
+  const char *action = word(body, "action");
+  const char *name = periapt_json_string(periapt_json_first(periapt_json_member(body, "checks")));
+  bool is_start = periapt_is(action, "start");
+  for (size_t i = 0; i < it->checks.count; i++) {
+    if (!periapt_is(name, it->checks.all[i].key)) continue;
+    write_down(it, periapt_text("%s-checks", action), name);
+    if (periapt_is(it->checks.all[i].value, "inactive") != is_start) return json(200, "{\"result\":{\"changed\":[]}}");
+    it->checks.all[i].value = is_start ? "up" : "inactive";
+    return json(200, "{\"result\":{\"changed\":[%s]}}", periapt_json_quoted(name));
+  }
+  const char *message = periapt_json_quoted(periapt_text("cannot find check \"%s\"", name == NULL ? "" : name));
+  return json(404, "{\"type\":\"error\",\"result\":{\"message\":%s}}", message);
 }
 
 // The path in a query, without what it was encoded with.
@@ -186,6 +205,7 @@ struct host_reply host_pebble(struct container *it, const char *method, const ch
     act(it, body, word(body, "action"));
     return json(202, "{\"change\":\"1\",\"result\":null}");
   }
+  if (periapt_is(line, "POST /v1/checks")) return act_on_check(it, body);
   if (periapt_is(line, "POST /v1/signals")) {
     act(it, body, word(body, "signal"));
     return json(200, "{\"result\":true}");

@@ -41,7 +41,7 @@ void pt_param(const char *path, const char *json);
 // --- Workloads, as the test wants them ------------------------------------------------------------------------------------
 
 // Starts a container, without an event: hooks reach its Pebble from now on. It keeps files and layers, writes down what is asked of
-// services, and runs none.
+// services and checks, and runs none.
 void pt_container(const char *name);
 // Writes a file of the container, as an image has it.
 void pt_file(const char *container, const char *path, const char *content);
@@ -107,7 +107,7 @@ const char *pt_action_failure(void);
 const char *pt_pushed(const char *container, const char *path);
 // The last layer that was added under a label, as the charm wrote it.
 const char *pt_layer(const char *container, const char *label);
-// What was asked of services, in order: `replan; start web; SIGHUP web`.
+// What was asked of services and checks, in order: `replan; start web; SIGHUP web; stop-checks page`.
 const char *pt_actions(const char *container);
 
 // --- Tests --------------------------------------------------------------------------------------------------------------

@@ -89,6 +89,13 @@ static void use_services(void) {
   PT_SAME(periapt_pebble_service("web", "web"), "active");
   PT_EXPECT(periapt_pebble_service("web", "none") == NULL);
   PT_SAME(periapt_pebble_check("web", "page"), "down");
+  PT_EXPECT(periapt_pebble_stop_check("web", "page") && !periapt_pebble_stop_check("web", "page"));
+  PT_SAME(periapt_pebble_check("web", "page"), "inactive");
+  PT_EXPECT(periapt_pebble_start_check("web", "page") && !periapt_failed());
+  PT_EXPECT(!periapt_pebble_start_check("web", "none"));
+  PT_SAME(periapt_failure(), "container \"web\": cannot find check \"none\" (status 404)");
+  PT_SAME(periapt_pebble_kind(), "api");
+  periapt_forgive();
   periapt_pebble_notify("web", "example.com/done");
 }
 
@@ -155,7 +162,8 @@ static void services_are_planned_and_told_of(void) {
   pt_plan("web", "services: {}\n\xc3\xa9");
   PT_EXPECT(pt_run("start"));
   PT_SAME(pt_layer("web", "charm"), "services: {\"web\": {}}\n");
-  PT_SAME(pt_actions("web"), "replan; restart web; SIGHUP web");
+  static const char *checks = "stop-checks page; stop-checks page; start-checks page";
+  PT_SAME(pt_actions("web"), periapt_text("replan; restart web; SIGHUP web; %s", checks));
 }
 
 static void a_command_has_input_outputs_and_an_exit_code(void) {

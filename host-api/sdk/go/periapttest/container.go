@@ -11,7 +11,7 @@ type Request struct {
 }
 
 // Container is one beside a unit in memory, with as much of a Pebble as charms see of it. It keeps files and layers, writes down
-// what is asked of services, and runs none.
+// what is asked of services and checks, and runs none.
 type Container struct {
 	files       map[string][]byte
 	directories map[string]bool
@@ -24,7 +24,7 @@ type Container struct {
 	errors      []byte
 	hasRun      bool
 
-	// Actions are what was asked of services, in order: `replan`, `start web`, `SIGHUP web`.
+	// Actions are what was asked of services and checks, in order: `replan`, `start web`, `SIGHUP web`, `stop-checks page`.
 	Actions []string
 	// Plan is the one that the charm sees.
 	Plan string

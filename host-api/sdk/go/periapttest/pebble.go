@@ -22,7 +22,7 @@ type reply struct {
 // order is all that bodies of requests are read for.
 type order struct {
 	Action, Label, Layer, Signal, Key string
-	Services, Command                 []string
+	Services, Checks, Command         []string
 	Data                              map[string]string
 	Dirs, Paths                       []struct{ Path string }
 }
@@ -62,6 +62,8 @@ func (c *Container) respond(request Request) reply {
 	case "POST /v1/services":
 		c.Actions = append(c.Actions, strings.Join(append([]string{asked.Action}, asked.Services...), " "))
 		return begun(nil)
+	case "POST /v1/checks":
+		return c.actOnChecks(asked.Action, asked.Checks)
 	case "POST /v1/signals":
 		c.Actions = append(c.Actions, strings.Join(append([]string{asked.Signal}, asked.Services...), " "))
 		return sync(true)
@@ -94,6 +96,29 @@ func (c *Container) respond(request Request) reply {
 		}
 	}
 	return refused("not-found", "there is nothing")
+}
+
+// actOnChecks starts or stops checks: those that run are up or down.
+func (c *Container) actOnChecks(action string, names []string) reply {
+	if len(names) == 0 {
+		return shown(400, failed("", "no checks to "+action))
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(c.checks, func(check shownCheck) bool { return check.Name == name }) {
+			return refused("", fmt.Sprintf("cannot find check %q", name))
+		}
+	}
+	status := map[bool]string{true: "up", false: "inactive"}[action == "start"]
+	changed := []string{}
+	for i := range c.checks {
+		check := &c.checks[i]
+		if slices.Contains(names, check.Name) && (check.Status == "inactive") == (action == "start") {
+			check.Status = status
+			changed = append(changed, check.Name)
+		}
+	}
+	c.Actions = append(c.Actions, action+"-checks "+strings.Join(names, " "))
+	return sync(map[string]any{"changed": changed})
 }
 
 // run runs the command whose input has come, and answers what it printed.
@@ -219,5 +244,9 @@ func begun(result any) reply {
 }
 
 func refused(kind, message string) reply {
-	return shown(404, map[string]any{"type": "error", "result": map[string]string{"kind": kind, "message": message}})
+	return shown(404, failed(kind, message))
+}
+
+func failed(kind, message string) map[string]any {
+	return map[string]any{"type": "error", "result": map[string]string{"kind": kind, "message": message}}
 }

@@ -102,6 +102,21 @@ func TestServicesArePlannedAndToldOf(t *testing.T) {
 		if plan != "services: {}\n" || !isThere || !service.IsRunning() || checks[0].IsUp() || checks[0].Threshold != 3 {
 			t.Error(plan, service, checks)
 		}
+		stopped, failed7 := web.StopChecks("page")
+		again, failed8 := web.StopChecks("page")
+		checks, failed9 := web.Checks()
+		begun, failed10 := web.StartChecks("page")
+		page := []string{"page"}
+		if !slices.Equal(stopped, page) || len(again) > 0 || checks[0].Status != "inactive" || !slices.Equal(begun, page) {
+			t.Error(stopped, again, checks, begun)
+		}
+		for message, names := range map[string][]string{"cannot find check \"none\"": {"page", "none"}, "no checks to start": nil} {
+			var refused *periapt.PebbleError
+			if _, err := web.StartChecks(names...); !errors.As(err, &refused) || refused.Message != message {
+				t.Error(err)
+			}
+		}
+		err = errors.Join(err, failed7, failed8, failed9, failed10)
 		id, failed4 := web.Notify("example.com/done", map[string]string{"size": "5"})
 		notice, failed5 := web.Notice(id)
 		all, failed6 := web.Notices()
@@ -110,7 +125,8 @@ func TestServicesArePlannedAndToldOf(t *testing.T) {
 		}
 		return errors.Join(err, failed, failed2, failed3, failed4, failed5, failed6)
 	})
-	if !slices.Equal(web.Actions, []string{"replan", "restart web job", "SIGHUP web"}) || web.Layer("charm") != "services: {}" {
+	asked := []string{"replan", "restart web job", "SIGHUP web", "stop-checks page", "stop-checks page", "start-checks page"}
+	if !slices.Equal(web.Actions, asked) || web.Layer("charm") != "services: {}" {
 		t.Error(web.Actions)
 	}
 }

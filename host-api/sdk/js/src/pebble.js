@@ -128,6 +128,14 @@ export class Container {
     };
     return this.#list("/v1/checks").map(shown);
   }
+  /** Starts checks; answers the names of those that did not run. */
+  startChecks(...checks) {
+    return this.#actOnChecks("start", checks);
+  }
+  /** Stops checks until `startChecks` or `replan`; answers the names of those that ran. */
+  stopChecks(...checks) {
+    return this.#actOnChecks("stop", checks);
+  }
 
   /** The notices, the oldest first: `{id, type, key, occurrences, data}`. */
   get notices() {
@@ -237,6 +245,10 @@ export class Container {
 
   #act(action, services) {
     this.#ended(this.#post("/v1/services", { action, services }), action);
+  }
+
+  #actOnChecks(action, checks) {
+    return list(this.#post("/v1/checks", { action, checks }).result?.changed).map(String);
   }
 
   /** Waits for the end of a change that was begun. */

@@ -67,12 +67,21 @@ test("services are planned and told of", () => {
     assert.equal(web.plan, "services: {}\n");
     assert.ok(web.service("web").isRunning && !web.service("job").isRunning && web.service("none") === undefined);
     assert.deepEqual(web.checks.map(({ name, isUp, threshold }) => [name, isUp, threshold]), [["page", false, 3]]);
+    assert.deepEqual([web.stopChecks("page"), web.stopChecks("page")], [["page"], []]);
+    assert.equal(web.checks[0].status, "inactive");
+    assert.deepEqual(web.startChecks("page"), ["page"]);
+    const refused = (call, reason) =>
+      assert.throws(call, (error) => error instanceof PebbleError && error.kind === "api" && error.reason === reason);
+    refused(() => web.startChecks("page", "none"), 'cannot find check "none"');
+    refused(() => web.stopChecks(), "no checks to stop");
     const notice = web.notice(web.notify("example.com/done", { size: "5" }));
     assert.deepEqual(notice, { id: "1", type: "custom", key: "example.com/done", occurrences: 1, data: { size: "5" } });
     assert.deepEqual(web.notices, [notice]);
   });
   assert.equal(inside.layer("charm"), '{"services":{"web":{"override":"merge"}}}');
-  assert.deepEqual(inside.actions, ["replan", "restart web job", "SIGHUP web"]);
+  const checks = ["stop-checks page", "stop-checks page", "start-checks page"];
+  assert.deepEqual(inside.actions, ["replan", "restart web job", "SIGHUP web", ...checks]);
+  assert.deepEqual(inside.checks, { page: "up" });
 });
 
 test("a command has input, outputs and an exit code", () => {

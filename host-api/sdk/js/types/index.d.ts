@@ -403,6 +403,10 @@ export class Container {
   readonly services: Service[];
   service(name: string): Service | undefined;
   readonly checks: Check[];
+  /** Starts checks; answers the names of those that did not run. */
+  startChecks(...checks: string[]): string[];
+  /** Stops checks until `startChecks` or `replan`; answers the names of those that ran. */
+  stopChecks(...checks: string[]): string[];
   readonly notices: Notice[];
   /** A notice by its id, such as that of a `pebble-custom-notice`. */
   notice(id: string): Notice;

@@ -91,7 +91,9 @@ export class Harness {
   appBag(relation: Relation): Texts;
 }
 
-/** A container beside a unit in memory. It keeps files and layers, writes down what is asked of services, and runs none. */
+/**
+ * A container beside a unit in memory. It keeps files and layers, writes down what is asked of services and checks, and runs none.
+ */
 export class TestContainer {
   /** Writes a file, as an image has it. */
   write(path: string, content: string | Uint8Array): this;
@@ -99,7 +101,7 @@ export class TestContainer {
   file(path: string): string | undefined;
   /** The last layer that was added under a label, as the charm wrote it. */
   layer(label: string): string | undefined;
-  /** What was asked of services, in order: `replan`, `start web`, `SIGHUP web`. */
+  /** What was asked of services and checks, in order: `replan`, `start web`, `SIGHUP web`, `stop-checks page`. */
   actions: string[];
   /** The notices that the charm made. */
   notices: { id: string; key: string }[];

@@ -165,6 +165,25 @@ impl Pebble {
         self.list("/v1/checks", PebbleCheck::of)
     }
 
+    /// Starts checks, and returns the names of those that did not run.
+    ///
+    /// # Errors
+    ///
+    /// When no check is named, or the plan has no such check; or as [`connect`](Self::connect).
+    pub fn start_checks(&self, checks: &[&str]) -> Result<Vec<String>> {
+        self.act_on_checks("start", checks)
+    }
+
+    /// Stops checks until [`start_checks`](Self::start_checks) or [`replan`](Self::replan), and returns the names of
+    /// those that ran.
+    ///
+    /// # Errors
+    ///
+    /// As [`start_checks`](Self::start_checks).
+    pub fn stop_checks(&self, checks: &[&str]) -> Result<Vec<String>> {
+        self.act_on_checks("stop", checks)
+    }
+
     /// Returns the notices of the container, the oldest first.
     ///
     /// # Errors
@@ -201,6 +220,12 @@ impl Pebble {
     fn act(&self, action: &str, services: &[&str]) -> Result {
         let begun = self.post("/v1/services", &json!({ "action": action, "services": services }))?;
         self.ended(&begun, action).map(drop)
+    }
+
+    fn act_on_checks(&self, action: &str, checks: &[&str]) -> Result<Vec<String>> {
+        let answer = self.post("/v1/checks", &json!({ "action": action, "checks": checks }))?;
+        let changed = answer.pointer("/result/changed").and_then(Value::as_array).into_iter().flatten();
+        Ok(changed.filter_map(|name| Some(name.as_str()?.to_owned())).collect())
     }
 
     /// Asks for a list.

@@ -94,13 +94,24 @@ fn services_are_planned_and_told_of() {
         holds(web.service("job")?.is_some_and(|it| !it.is_running()), "it does not run")?;
         holds(web.service("none")?.is_none(), "there is no such service")?;
         holds(web.checks()?.iter().all(|check| !check.is_up() && check.threshold == 3), "the check is down")?;
+        holds(web.stop_checks(&["page"])? == ["page"], "the check stops")?;
+        holds(web.stop_checks(&["page"])?.is_empty(), "it rests already")?;
+        holds(web.checks()?.iter().all(|check| check.status == "inactive"), "the check does not run")?;
+        holds(web.start_checks(&["page"])? == ["page"], "the check runs again")?;
+        let unknown = web.start_checks(&["page", "none"]).unwrap_err();
+        let nothing = web.start_checks(&[]).unwrap_err();
+        for (error, message) in [(unknown, "cannot find check \"none\""), (nothing, "no checks to start")] {
+            holds(error.pebble().is_some_and(|error| error.message == message), &error.to_string())?;
+        }
         let id = web.notify("example.com/done", &[("size", "5")])?;
         let notice = web.notice(&id)?;
         holds(notice.key == "example.com/done" && notice.data["size"] == "5", "the notice")?;
         holds(web.notices()? == [notice], "all notices")
     });
     assert_eq!(web.layer("charm").as_deref(), Some("services: {}"));
-    assert_eq!(web.actions(), ["replan", "restart web job", "SIGHUP web"]);
+    let services = ["replan", "restart web job", "SIGHUP web"];
+    let checks = ["stop-checks page", "stop-checks page", "start-checks page"];
+    assert_eq!(web.actions(), [services, checks].concat());
     assert_eq!(web.notices(), ["example.com/done"]);
 }
 

@@ -57,6 +57,7 @@ fn check(results: &Value) -> anyhow::Result<()> {
         ("names", "page.txt sub"),
         ("gone", "true"),
         ("kind", "not-found"),
+        ("checks", "page,,page"),
     ] {
         assert_eq!(text(results, &format!("/{key}"))?, value, "{results}");
     }

@@ -4,7 +4,9 @@ import { decode, encode } from "../utf8.js";
 
 const bytesOf = (content) => (typeof content === "string" ? encode(content) : content);
 
-/** A container beside a unit in memory. It keeps files and layers, writes down what is asked of services, and runs none. */
+/**
+ * A container beside a unit in memory. It keeps files and layers, writes down what is asked of services and checks, and runs none.
+ */
 export class TestContainer {
   #files = new Map();
   #directories = new Set();
@@ -12,7 +14,7 @@ export class TestContainer {
   #run = () => ({ code: 127, stderr: "the container has no answer for commands" });
   #answer = () => undefined;
   #command;
-  /** What was asked of services, in order: `replan`, `start web`, `SIGHUP web`. */
+  /** What was asked of services and checks, in order: `replan`, `start web`, `SIGHUP web`, `stop-checks page`. */
   actions = [];
   /** The notices that the charm made. */
   notices = [];
@@ -80,6 +82,8 @@ export class TestContainer {
       case "POST /v1/services":
         this.actions.push([body.action, ...body.services].join(" "));
         return begun();
+      case "POST /v1/checks":
+        return this.#actOnChecks(body);
       case "POST /v1/signals":
         this.actions.push([body.signal, ...body.services].join(" "));
         return sync(true);
@@ -108,6 +112,18 @@ export class TestContainer {
     this.#command.code = code;
     this.errors = bytesOf(stderr);
     return bytesOf(stdout);
+  }
+
+  /** Starts or stops checks: those that run are `up` or `down`. */
+  #actOnChecks({ action, checks }) {
+    if (checks.length === 0) return refused(400, "", `no checks to ${action}`);
+    const unknown = checks.find((name) => !Object.hasOwn(this.checks, name));
+    if (unknown !== undefined) return refused(404, "", `cannot find check ${JSON.stringify(unknown)}`);
+    const isStart = action === "start";
+    const changed = [...new Set(checks)].filter((name) => (this.checks[name] === "inactive") === isStart).sort();
+    for (const name of changed) this.checks[name] = isStart ? "up" : "inactive";
+    this.actions.push([`${action}-checks`, ...checks].join(" "));
+    return sync({ changed });
   }
 
   #notice({ key, data }) {

@@ -40,7 +40,7 @@ pub(crate) struct Inside {
 }
 
 /// A container beside a unit in memory: [`Harness::container`](super::Harness::container) starts one. It keeps files and
-/// layers, writes down what is asked of services, and runs none.
+/// layers, writes down what is asked of services and checks, and runs none.
 ///
 /// ```
 /// # use periapt_sdk::testing::Harness;
@@ -78,7 +78,8 @@ impl Container {
         inside.layers.iter().rev().find(|(known, _)| known == label).map(|(_, layer)| layer.clone())
     }
 
-    /// Returns what was asked of services, in order: `replan`, `start web`, `SIGHUP web`.
+    /// Returns what was asked of services and checks, in order: `replan`, `start web`, `SIGHUP web`,
+    /// `stop-checks page`.
     pub fn actions(&self) -> Vec<String> {
         self.0.borrow().actions.clone()
     }

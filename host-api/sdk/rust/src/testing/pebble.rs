@@ -36,6 +36,7 @@ impl Inside {
                 self.actions.push([vec![word("action")], names("services")].concat().join(" "));
                 return begun(&Value::Null);
             }
+            ("POST", "/v1/checks") => return self.act_on_checks(&word("action"), &names("checks")),
             ("POST", "/v1/signals") => {
                 self.actions.push([vec![word("signal")], names("services")].concat().join(" "));
                 json!(true)
@@ -67,6 +68,29 @@ impl Inside {
             _ => return refused(404, "not-found", "invalid API endpoint requested"),
         };
         sync(&result)
+    }
+
+    /// Starts or stops checks: those that run are `up` or `down`.
+    fn act_on_checks(&mut self, action: &str, names: &[String]) -> (&'static str, HttpResponse) {
+        if names.is_empty() {
+            return refused(400, "", &format!("no checks to {action}"));
+        }
+        let mut none = Vec::new();
+        let checks = self.checks.as_array_mut().unwrap_or(&mut none);
+        let is_there = |name: &&String| checks.iter().any(|check| check["name"] == name.as_str());
+        if let Some(unknown) = names.iter().find(|name| !is_there(name)) {
+            return refused(404, "", &format!("cannot find check {unknown:?}"));
+        }
+        let (is_start, mut changed) = (action == "start", Vec::new());
+        for check in checks {
+            let is_named = names.iter().any(|name| check["name"] == name.as_str());
+            if is_named && (check["status"] == "inactive") == is_start {
+                check["status"] = json!(if is_start { "up" } else { "inactive" });
+                changed.push(check["name"].clone());
+            }
+        }
+        self.actions.push(format!("{action}-checks {}", names.join(" ")));
+        sync(&json!({ "changed": changed }))
     }
 
     /// Runs a command whose input has come. Returns its output, and keeps the rest.

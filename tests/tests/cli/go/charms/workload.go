@@ -36,8 +36,9 @@ func configure(unit *periapt.Unit, _ periapt.Event) error {
 	if err := web.Push(directory+"/page.txt", []byte("hello of "+unit.Name())); err != nil {
 		return err
 	}
-	const layer = "services: {web: {override: replace, startup: enabled, command: " +
-		"python3 -m http.server %d --bind 127.0.0.1 --directory %s}}"
+	const layer = "{services: {web: {override: replace, startup: enabled, command: " +
+		"python3 -m http.server %d --bind 127.0.0.1 --directory %s}}, " +
+		"checks: {page: {override: replace, exec: {command: sleep 0}}}}"
 	if err := web.AddLayer("charm", fmt.Sprintf(layer, port, directory)); err != nil {
 		return err
 	}
@@ -77,6 +78,11 @@ func drive(unit *periapt.Unit, _ periapt.Event) error {
 	_, late := web.Exec(periapt.Exec{Command: []string{"sleep", "60"}, Timeout: 500 * time.Millisecond})
 	id, failed6 := web.Notify("example.com/done", map[string]string{"of": unit.Name()})
 	notice, failed7 := web.Notice(id)
+	stopped, failed8 := web.StopChecks("page")
+	again, failed9 := web.StopChecks("page")
+	begun, failed10 := web.StartChecks("page")
+	checks := []string{strings.Join(stopped, " "), strings.Join(again, " "), strings.Join(begun, " ")}
+	err = errors.Join(err, failed8, failed9, failed10)
 	if err := errors.Join(err, failed1, failed2, failed3, failed4, failed5, failed6, failed7); err != nil {
 		return err
 	}
@@ -89,6 +95,7 @@ func drive(unit *periapt.Unit, _ periapt.Event) error {
 		"shouted": fmt.Sprintf("%d %s", len(shouted.Stdout), shouted.Stdout[:min(5, len(shouted.Stdout))]),
 		"failed":  fmt.Sprintf("%d %s", bad.Code, bad.Stderr),
 		"late":    kindOf(late),
+		"checks":  strings.Join(checks, ","),
 		"notice":  notice.Data["of"],
 	})
 }

@@ -10,8 +10,9 @@ static void configure(const periapt_event *event) {
     return;
   }
   periapt_pebble_push("web", path("page.txt"), periapt_text("hello of %s", periapt_unit()));
-  const char *layer = periapt_text("services: {web: {override: replace, startup: enabled, command: "
-                                   "python3 -m http.server %d --bind 127.0.0.1 --directory %s}}",
+  const char *layer = periapt_text("{services: {web: {override: replace, startup: enabled, command: "
+                                   "python3 -m http.server %d --bind 127.0.0.1 --directory %s}}, "
+                                   "checks: {page: {override: replace, exec: {command: sleep 0}}}}",
                                    (int)periapt_config_integer("port", 0), periapt_config_text("directory", ""));
   periapt_pebble_add_layer("web", "charm", layer);
   periapt_pebble_replan("web");
@@ -37,6 +38,10 @@ static void drive(const periapt_event *event) {
   periapt_output failed = periapt_pebble_exec("web", bad, (periapt_bytes){input, sizeof input}, 0);
   periapt_result("failed", "%d %s", failed.code, failed.err.data);
   if (periapt_failed()) return;
+  const char *stopped = periapt_pebble_stop_check("web", "page") ? "page" : "";
+  const char *again = periapt_pebble_stop_check("web", "page") ? "page" : "";
+  const char *begun = periapt_pebble_start_check("web", "page") ? "page" : "";
+  periapt_result("checks", "%s,%s,%s", stopped, again, begun);
   const char *const sleep[] = {"sleep", "60", NULL};
   periapt_pebble_exec("web", sleep, (periapt_bytes){NULL, 0}, 1);
   const char *late = periapt_pebble_kind();

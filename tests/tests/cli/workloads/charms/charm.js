@@ -7,7 +7,8 @@ on(["config-changed", "pebble-ready"], (unit) => {
   if (!web.canConnect) throw waiting("the container has not started");
   web.push(`${directory}/page.txt`, `hello of ${unit.name}`);
   const command = `python3 -m http.server ${port} --bind 127.0.0.1 --directory ${directory}`;
-  web.addLayer("charm", { services: { web: { override: "replace", command, startup: "enabled" } } });
+  const checks = { page: { override: "replace", exec: { command: "sleep 0" } } };
+  web.addLayer("charm", { services: { web: { override: "replace", command, startup: "enabled" } }, checks });
   web.replan();
   unit.status = active(web.service("web").current);
 });
@@ -40,6 +41,7 @@ on("drive-action", (unit, action) => {
     shouted: `${stdout.length} ${String.fromCharCode(...stdout.slice(0, 5))}`,
     failed: `${failed.code} ${String.fromCharCode(...failed.stderr)}`,
     late: kindOf(() => web.exec(["sleep", "60"], { timeout: 500 })),
+    checks: [web.stopChecks("page"), web.stopChecks("page"), web.startChecks("page")].map(String).join(","),
     notice: web.notice(web.notify("example.com/done", { of: unit.name })).data.of,
   });
 });
