@@ -189,8 +189,14 @@ impl Place {
     async fn connect(&self) -> io::Result<Option<UnixStream>> {
         match UnixStream::connect(self.at(SOCKET)).await {
             Ok(line) => Ok(Some(line)),
+            // It is reset if its process ends before it takes the connection.
             Err(error)
-                if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) =>
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound
+                        | io::ErrorKind::ConnectionRefused
+                        | io::ErrorKind::ConnectionReset
+                ) =>
             {
                 Ok(None)
             }
