@@ -171,8 +171,8 @@ impl Merge for LogTarget {
         value(&mut self.mode, above.mode);
         value(&mut self.kind, above.kind);
         text(&mut self.location, &above.location);
-        // The last word on a service counts: `-name` takes back what stands before it.
-        for name in &above.services {
+        // The last word on a service counts: `-name` takes back what stands before it. Each word is kept once.
+        for name in std::mem::take(&mut self.services).iter().chain(&above.services) {
             self.services.retain(|known| known != name);
             self.services.push(name.clone());
         }
