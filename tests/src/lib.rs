@@ -42,6 +42,6 @@ pub use network::{
 };
 pub use packed::{edition, module, packed, packed_changed, packed_edition, packed_parts};
 pub use programs::{ends_at_once, patched, stripped, varied};
-pub use resource_use::{MemoryUse, Part, on_disk, parts};
+pub use resource_use::{CpuTime, MemoryUse, Part, on_disk, parts};
 pub use trace_tree::TraceTree;
 pub use traced::TracedInstallation;

@@ -10,7 +10,7 @@ use periapt_tests::Acknowledged;
 use tokio::task::JoinSet;
 
 use crate::{
-    site::{SETTING, Site, applied, setting},
+    site::{Cpu, SETTING, Site, applied, setting},
     times::Times,
 };
 
@@ -34,20 +34,22 @@ pub(crate) struct Commits {
     pub(crate) batches: f64,
     /// The commands that were answered, by model.
     pub(crate) acknowledged: Acknowledged,
+    /// The CPU time of each part for a command, in microseconds.
+    pub(crate) cpu: Cpu,
 }
 
 impl Commits {
-    /// Lets clients of these controllers send commands for a while.
-    pub(crate) async fn measured(site: &Site, hosts: &[usize]) -> anyhow::Result<Self> {
+    /// Lets clients of these controllers send commands for a while. `leader` is the number of the one that leads.
+    pub(crate) async fn measured(site: &Site, leader: usize, hosts: &[usize]) -> anyhow::Result<Self> {
         let clients = clients(site, hosts).await?;
-        let first = *hosts.first().context("a controller")?;
-        let before = site.revision(first).await?;
-        let began = Instant::now();
+        let before = site.revision(leader).await?;
+        let (began, cpu) = (Instant::now(), site.cpu(leader)?);
         let acknowledged = run(clients, None, began + LASTING).await?;
-        let seconds = began.elapsed().as_secs_f64();
-        let batches = site.revision(first).await?.0 - before.0;
+        let (seconds, cpu) =
+            (began.elapsed().as_secs_f64(), site.cpu(leader)?.each(cpu, acknowledged.total()));
+        let batches = site.revision(leader).await?.0 - before.0;
         let (rate, batches) = (acknowledged.total() as f64 / seconds, batches as f64 / seconds);
-        Ok(Self { rate, batches, acknowledged })
+        Ok(Self { rate, batches, acknowledged, cpu })
     }
 }
 

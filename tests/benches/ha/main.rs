@@ -2,7 +2,8 @@
 //! how far followers lag, what watchers cost, how long clients wait when the leading controller is killed or stopped, and
 //! how long a controller with an empty disk takes to join. It fails if acknowledged commands were lost or doubled.
 //!
-//! Run by `tools/bench ha`; docs/performance.md explains the rows. `PERIAPT_BENCH_SIZES` is a list of sizes in units.
+//! Run by `tools/bench ha`; docs/performance.md explains the rows. `PERIAPT_BENCH_PARTS` chooses among `commits`, `watchers` and
+//! `sizes` (failovers, handovers and joins). `PERIAPT_BENCH_SIZES` is a list of sizes in units.
 //! `PERIAPT_BENCH_ROUNDS` is the number of failovers and of handovers for each size. `PERIAPT_BENCH_LAG_SECONDS` is the
 //! duration of the load under which followers lag. Three servers of etcd, three controllers, their disk and the clients
 //! share this machine.
@@ -17,13 +18,13 @@ mod watchers;
 
 use std::{env, path::Path, time::Duration};
 
-use anyhow::{Context as _, ensure};
+use anyhow::{Context as _, bail, ensure};
 use periapt_tests::{Acknowledged, CommandDeviations, MemoryUse};
 
 use bare::Entries;
 use commits::{Commits, Lag, stale};
 use failover::Ending;
-use site::Site;
+use site::{Cpu, Site};
 use times::Times;
 use watchers::Watchers;
 
@@ -32,25 +33,57 @@ const BARE: Duration = Duration::from_secs(5);
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() -> anyhow::Result<()> {
+    let measured = text("PERIAPT_BENCH_PARTS", "commits watchers sizes");
+    let measured: Vec<&str> = measured.split_whitespace().collect();
+    let unknown = measured.iter().find(|part| !["commits", "watchers", "sizes"].contains(part));
+    if let Some(unknown) = unknown {
+        bail!("PERIAPT_BENCH_PARTS names commits, watchers and sizes, not {unknown:?}");
+    }
     let sizes = numbers("PERIAPT_BENCH_SIZES", "1000 10000")?;
     let rounds = numbers("PERIAPT_BENCH_ROUNDS", "10")?.into_iter().max().unwrap_or_default();
     let parent = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let lasting = numbers("PERIAPT_BENCH_LAG_SECONDS", "10")?.into_iter().max().unwrap_or_default();
-    let mut deviations = commits_and_lag(parent, Duration::from_secs(lasting.try_into()?)).await?;
-    println!();
+    let mut deviations = CommandDeviations::default();
+    if measured.contains(&"commits") {
+        deviations += commits_and_lag(parent, Duration::from_secs(lasting.try_into()?)).await?;
+        println!();
+    }
+    if measured.contains(&"watchers") {
+        watchers(parent).await?;
+        println!();
+    }
+    if measured.contains(&"sizes") {
+        deviations += failovers_and_joins(parent, sizes, rounds).await?;
+        println!();
+    }
+    println!("{deviations}");
+    ensure!(deviations.is_none(), "acknowledged commands have not one effect each: {deviations}");
+    Ok(())
+}
+
+/// Measures watchers of a follower.
+async fn watchers(parent: &Path) -> anyhow::Result<()> {
     let site = Site::of_three(parent)?;
     let Watchers { count, each, told } = Watchers::measured(&site).await?;
-    drop(site);
     println!("| watchers of a follower | KiB each | told: p50 ms | p99 ms |");
     println!("| ---: | ---: | ---: | ---: |");
     let ms = |percent| told.at(percent).as_secs_f64() * 1e3;
     println!("| {count} | {:.1} | {:.1} | {:.1} |", each / 1024.0, ms(50), ms(99));
-    println!();
+    Ok(())
+}
+
+/// Measures the ends of leading controllers and joins with so many units. Returns how many acknowledged commands were lost or
+/// doubled.
+async fn failovers_and_joins(
+    parent: &Path,
+    sizes: Vec<usize>,
+    rounds: usize,
+) -> anyhow::Result<CommandDeviations> {
     println!(
         "| units | failover s: p50 | p99 | handover s: p50 | p99 | start of a follower s | MiB: leader | follower | KiB a unit: leader | follower |"
     );
     println!("| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
-    let mut measured = Vec::new();
+    let (mut measured, mut deviations) = (Vec::new(), CommandDeviations::default());
     for units in sizes {
         let (figures, after_failovers) = of_size(parent, units, rounds).await?;
         measured.push((units, figures));
@@ -64,15 +97,17 @@ async fn main() -> anyhow::Result<()> {
     for (units, figures) in measured {
         figures.print(units);
     }
-    println!();
-    println!("{deviations}");
-    ensure!(deviations.is_none(), "acknowledged commands have not one effect each: {deviations}");
-    Ok(())
+    Ok(deviations)
+}
+
+/// Returns the text of a variable, by default `usual`.
+fn text(variable: &str, usual: &str) -> String {
+    env::var(variable).unwrap_or_else(|_| usual.to_owned())
 }
 
 /// Parses a variable with numbers between spaces, by default `usual`.
 fn numbers(variable: &str, usual: &str) -> anyhow::Result<Vec<usize>> {
-    let text = env::var(variable).unwrap_or_else(|_| usual.to_owned());
+    let text = text(variable, usual);
     let numbers = text.split_whitespace().map(str::parse).collect::<Result<_, _>>();
     numbers.with_context(|| format!("{variable} must be numbers with spaces between them, not {text:?}"))
 }
@@ -82,17 +117,17 @@ fn numbers(variable: &str, usual: &str) -> anyhow::Result<Vec<usize>> {
 async fn commits_and_lag(parent: &Path, lasting: Duration) -> anyhow::Result<CommandDeviations> {
     let (alone, mut deviations) = {
         let site = Site::alone(parent)?;
-        let alone = Commits::measured(&site, &[0]).await?;
+        let alone = Commits::measured(&site, 0, &[0]).await?;
         let deviations = site.deviations(&alone.acknowledged).await?;
         (alone, deviations)
     };
     let site = Site::of_three(parent)?;
     let leader = site.leader().await?;
     let from = site.revision(leader).await?;
-    let at_leader = Commits::measured(&site, &[leader]).await?;
+    let at_leader = Commits::measured(&site, leader, &[leader]).await?;
     let through = site.revision(leader).await?;
     let entries = Entries::of(&site, from, through).await?;
-    let everywhere = Commits::measured(&site, &[0, 1, 2]).await?;
+    let everywhere = Commits::measured(&site, leader, &[0, 1, 2]).await?;
     let bare = site.etcd()?.puts_a_second(bare::noise(&entries.sizes), BARE).await?;
     let mut acknowledged = at_leader.acknowledged.clone();
     acknowledged.append(everywhere.acknowledged.clone());
@@ -118,6 +153,19 @@ async fn commits_and_lag(parent: &Path, lasting: Duration) -> anyhow::Result<Com
     row("three, at the leader", &at_leader, format!("{content:.1} | {stored:.1}"), beside);
     row("three, at each", &everywhere, unknown(), String::new());
     println!("| a bare loop of etcd | | | {bare:.0} | | {stored:.1} | 1.00 |");
+
+    println!();
+    println!("| µs CPU a command | leading controller | the two others | servers of etcd | clients |");
+    println!("| --- | ---: | ---: | ---: | ---: |");
+    let named = [
+        ("one controller, RocksDB", &alone),
+        ("three, at the leader", &at_leader),
+        ("three, at each", &everywhere),
+    ];
+    for (name, Commits { cpu, .. }) in named {
+        let Cpu { leader, followers, etcd, clients } = cpu;
+        println!("| {name} | {leader:.0} | {followers:.0} | {etcd:.0} | {clients:.0} |");
+    }
 
     let Lag { times, rate, database } = stale(&site, leader, lasting).await?;
     println!();

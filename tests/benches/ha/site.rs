@@ -20,7 +20,9 @@ use periapt_log::{Entry, Log as _, LogError};
 use periapt_log_etcd::{EtcdLog, EtcdOptions, testing::TestEtcd};
 use periapt_store::Store as _;
 use periapt_store_rocksdb::RocksStore;
-use periapt_tests::{Acknowledged, CommandDeviations, Installation, InstallationGuard, packed, signal};
+use periapt_tests::{
+    Acknowledged, CommandDeviations, CpuTime, Installation, InstallationGuard, packed, parts, signal,
+};
 
 /// The names of the controllers: of the first three, and of those that join later.
 const NAMES: [&str; 5] = ["one", "two", "three", "four", "five"];
@@ -39,6 +41,32 @@ pub(crate) const SETTING: &str = "logging-config";
 
 /// The most units that one command makes.
 const MOST_AT_ONCE: usize = 1_000;
+
+/// The CPU time of all parts, in seconds.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Cpu {
+    /// That of the controller that leads, or is alone.
+    pub(crate) leader: f64,
+    /// That of all other controllers.
+    pub(crate) followers: f64,
+    /// That of all servers of etcd.
+    pub(crate) etcd: f64,
+    /// That of the clients, which are this process.
+    pub(crate) clients: f64,
+}
+
+impl Cpu {
+    /// Returns the time since an earlier one for each of so many commands, in microseconds.
+    pub(crate) fn each(self, before: Self, commands: u64) -> Self {
+        let each = |now: f64, before: f64| (now - before) * 1e6 / commands.max(1) as f64;
+        Self {
+            leader: each(self.leader, before.leader),
+            followers: each(self.followers, before.followers),
+            etcd: each(self.etcd, before.etcd),
+            clients: each(self.clients, before.clients),
+        }
+    }
+}
 
 /// One controller with its own store, or three that share a log.
 pub(crate) struct Site {
@@ -153,6 +181,21 @@ impl Site {
 
     pub(crate) fn etcd(&self) -> anyhow::Result<&TestEtcd> {
         self.etcd.as_ref().context("a site without etcd")
+    }
+
+    /// Returns the CPU time in seconds that all parts have taken. `leader` is the number of the controller that leads.
+    pub(crate) fn cpu(&self, leader: usize) -> anyhow::Result<Cpu> {
+        let of = |process| CpuTime::of(process).map_or(0.0, |CpuTime { own, children }| own + children);
+        let mut cpu = Cpu { clients: of(std::process::id()), ..Cpu::default() };
+        for (number, host) in self.hosts.iter().enumerate() {
+            let part = if number == leader { &mut cpu.leader } else { &mut cpu.followers };
+            for (process, _) in parts(host)? {
+                *part += of(process);
+            }
+        }
+        let servers = self.etcd.iter().flat_map(|etcd| (0..FIRST).filter_map(|number| etcd.process(number)));
+        cpu.etcd = servers.map(of).sum();
+        Ok(cpu)
     }
 
     /// Returns a client of one controller, which repeats requests whose answers are lost.

@@ -1,11 +1,8 @@
 //! The CPU time of an installation's processes.
 
-use std::{fs, ops};
+use std::ops;
 
-use periapt_tests::{Installation, Part, parts};
-
-/// The kernel's unit of CPU time, in seconds: 100 Hz on all current Linux systems.
-const TICK: f64 = 0.01;
+use periapt_tests::{CpuTime, Installation, Part, parts};
 
 /// CPU time of each part, in seconds.
 #[derive(Debug, Default, Clone, Copy)]
@@ -22,7 +19,7 @@ impl Cpu {
         let mut cpu = Self::default();
         for (pid, part) in parts(periapt)? {
             // A process that has just ended counts among its parent's children.
-            let Some((own, children)) = times(pid) else { continue };
+            let Some(CpuTime { own, children }) = CpuTime::of(pid) else { continue };
             match part {
                 Part::Controller => cpu.controller += own + children,
                 Part::Keeper => {
@@ -59,15 +56,4 @@ impl ops::AddAssign for Cpu {
         self.keeper += more.keeper;
         self.runner += more.runner;
     }
-}
-
-/// Returns the CPU time of a process and of its ended children.
-fn times(pid: u32) -> Option<(f64, f64)> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name may contain spaces. The state and ten more fields stand between it and the times.
-    let (_, rest) = stat.rsplit_once(')')?;
-    let mut ticks = rest.split_whitespace().skip(11).map(|word| word.parse::<f64>().ok());
-    let mut next = || ticks.next()?;
-    let (user, system, children_user, children_system) = (next()?, next()?, next()?, next()?);
-    Some(((user + system) * TICK, (children_user + children_system) * TICK))
 }
