@@ -208,6 +208,20 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_log_ends_once_its_agent_is_started_again_and_begins_it_anew() {
+        let (orders, one) = (orders(), agent("a1"));
+        let mut log = open(&orders, &one);
+        let (id, begun) = (log.0.id(), || (WorkloadLogPart::Begun, Bytes::new()));
+        for part in [begun(), data("HTTP/1.0 200 OK\r\n\r\n"), data("one")] {
+            orders.pass(&one, id, part).await.unwrap();
+        }
+        assert_eq!(log.begun(&one).await.unwrap(), "");
+        assert_eq!(orders.pass(&one, id, begun()).await.unwrap_err().code, ErrorCode::AlreadyExists);
+        assert!(orders.logs_of(&one).is_empty());
+        assert_eq!((log.next().await.unwrap(), log.next().await), (Bytes::from_static(b"one"), None));
+    }
+
+    #[tokio::test]
     async fn a_pod_that_does_not_answer_in_order_is_one_error() {
         let (orders, one) = (orders(), agent("a1"));
         let answered = async |parts: Vec<(WorkloadLogPart, Bytes)>| {

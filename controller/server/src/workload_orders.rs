@@ -73,7 +73,8 @@ struct Relay {
 
 #[derive(Debug)]
 enum Ordered {
-    Log(WorkloadLogOrder),
+    /// With true once an agent has taken the order: the output would begin anew among what its reader has.
+    Log(WorkloadLogOrder, AtomicBool),
     Session(Box<ExecSessionOrder>, Arc<SessionInput>),
 }
 
@@ -112,8 +113,8 @@ impl WorkloadOrders {
     /// # Errors
     /// Too many are open.
     pub(crate) fn open_log(&self, agent: AgentName, order: WorkloadLogOrder) -> Result<OpenOrder, Refusal> {
-        let is_log = |relay: &&Relay| matches!(relay.ordered, Ordered::Log(_));
-        self.open(agent, Ordered::Log(order), |orders, agent| {
+        let is_log = |relay: &&Relay| matches!(relay.ordered, Ordered::Log(..));
+        self.open(agent, Ordered::Log(order, AtomicBool::new(false)), |orders, agent| {
             let logs = || orders.values().filter(is_log);
             if logs().count() >= LOGS || logs().filter(|relay| relay.agent == *agent).count() >= LOGS_OF_AGENT
             {
@@ -170,7 +171,7 @@ impl WorkloadOrders {
     /// Returns the open orders for logs to an agent.
     pub(crate) fn logs_of(&self, agent: &AgentName) -> BTreeMap<RequestId, WorkloadLogOrder> {
         self.of(agent, |ordered| match ordered {
-            Ordered::Log(order) => Some(order.clone()),
+            Ordered::Log(order, _) => Some(order.clone()),
             Ordered::Session(..) => None,
         })
     }
@@ -179,7 +180,7 @@ impl WorkloadOrders {
     pub(crate) fn sessions_of(&self, agent: &AgentName) -> BTreeMap<RequestId, ExecSessionOrder> {
         self.of(agent, |ordered| match ordered {
             Ordered::Session(order, _) => Some(ExecSessionOrder::clone(order)),
-            Ordered::Log(_) => None,
+            Ordered::Log(..) => None,
         })
     }
 
@@ -197,7 +198,7 @@ impl WorkloadOrders {
     /// Hands a part over, once the operator has room for it. A part for which there is no room in time is not taken.
     ///
     /// # Errors
-    /// The agent has no such order, or a session begins a second time.
+    /// The agent has no such order, or begins it a second time: it was started again. A log ends by that.
     pub(crate) async fn pass(
         &self,
         agent: &AgentName,
@@ -209,7 +210,15 @@ impl WorkloadOrders {
             let relay = orders.get(&id).filter(|relay| relay.agent == *agent).ok_or_else(|| gone(id))?;
             let session = match &relay.ordered {
                 Ordered::Session(_, input) => Some(Arc::clone(input)),
-                Ordered::Log(_) => None,
+                Ordered::Log(_, is_taken)
+                    if part.0 == WorkloadLogPart::Begun && is_taken.swap(true, Ordering::Relaxed) =>
+                {
+                    drop(orders);
+                    self.end(id);
+                    let text = format!("log {id} was begun before: what its reader has is not sent again");
+                    return Err(Refusal::new(ErrorCode::AlreadyExists, text));
+                }
+                Ordered::Log(..) => None,
             };
             (relay.parts.clone(), session)
         };
@@ -231,7 +240,7 @@ impl WorkloadOrders {
             Ordered::Session(_, input) if !input.is_finished.load(Ordering::Relaxed) => {
                 Some(input.heard.lock().elapsed())
             }
-            Ordered::Session(..) | Ordered::Log(_) => None,
+            Ordered::Session(..) | Ordered::Log(..) => None,
         }
     }
 
@@ -254,7 +263,7 @@ impl WorkloadOrders {
                     *input.heard.lock() = Instant::now();
                     Arc::clone(input)
                 }
-                Ordered::Log(_) => return Err(gone(id)),
+                Ordered::Log(..) => return Err(gone(id)),
             }
         };
         // The agent asks again once it is answered.

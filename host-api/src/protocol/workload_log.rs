@@ -51,8 +51,9 @@ pub struct WorkloadLogOrder {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WorkloadLogPart {
-    /// The agent takes an order that may be carried out once alone: a session (`exec_session`). It comes first, and is
-    /// refused to each agent but the first.
+    /// The agent takes the order, which is carried out once alone: a command is not run twice, and no reader gets the same
+    /// output again. It comes first, and is refused if an agent has taken the order before: that one was started again. A
+    /// log that its agent has begun before ends then.
     Begun,
     /// The next bytes of the pod's answer, or the next lines of a session.
     Data,

@@ -41,6 +41,13 @@ impl LogOrders {
             self.0.entry(id).or_insert_with(|| {
                 let streams = streams(&order);
                 AbortOnDropHandle::new(tokio::spawn(async move {
+                    // An earlier keeper may have begun it: its reader has what the pod would send again.
+                    if let Err(error) =
+                        hand_over(&controller, id, (WorkloadLogPart::Begun, Bytes::new())).await
+                    {
+                        tracing::debug!(unit = %order.unit, %error, "a log is not begun");
+                        return;
+                    }
                     let last = serve(&controller, id, &order, streams).await;
                     // An operator who has left needs no end.
                     let _ = hand_over(&controller, id, last).await;
@@ -82,5 +89,31 @@ async fn serve<C: Controller>(
             return (WorkloadLogPart::End, Bytes::new());
         }
         sleep(PAUSE).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use periapt_host_api::{ModelUuid, workload_log::WorkloadLogQuery};
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::keeper::tests::fake::FakeController;
+
+    #[tokio::test]
+    async fn an_order_is_taken_before_its_pod_is_asked() {
+        let controller = FakeController::without_models();
+        let query = WorkloadLogQuery {
+            container: "web".parse().unwrap(),
+            services: Vec::new(),
+            tail: None,
+            follow: true,
+        };
+        let order = WorkloadLogOrder { model: ModelUuid(Uuid::nil()), unit: "app/0".parse().unwrap(), query };
+        let (mut orders, mut parts) = (LogOrders::default(), controller.operator.parts.subscribe());
+        orders.follow(&controller, [(RequestId::from_random_bytes([7; 16]), order)].into(), |_| None);
+        let parts = parts.wait_for(|parts| parts.len() == 2).await.unwrap().clone();
+        let reason = Bytes::from_static(b"unit app/0 is not on this agent");
+        assert_eq!(parts, [(WorkloadLogPart::Begun, Bytes::new()), (WorkloadLogPart::Failed, reason)]);
     }
 }
