@@ -132,9 +132,9 @@ const TICK: f64 = 0.01;
 /// CPU time of a process, in seconds with a precision of 10 ms.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
 pub struct CpuTime {
-    /// That of its threads.
+    /// The time of its threads.
     pub own: f64,
-    /// That of its children that have ended.
+    /// The time of its children that have ended.
     pub children: f64,
 }
 

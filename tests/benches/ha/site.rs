@@ -45,13 +45,13 @@ const MOST_AT_ONCE: usize = 1_000;
 /// The CPU time of all parts, in seconds.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Cpu {
-    /// That of the controller that leads, or is alone.
+    /// The time of the controller that leads, or is alone.
     pub(crate) leader: f64,
-    /// That of all other controllers.
+    /// The time of all other controllers.
     pub(crate) followers: f64,
-    /// That of all servers of etcd.
+    /// The time of all servers of etcd.
     pub(crate) etcd: f64,
-    /// That of the clients, which are this process.
+    /// The time of the clients, which are this process.
     pub(crate) clients: f64,
 }
 
