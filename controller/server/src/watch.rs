@@ -25,7 +25,7 @@ use crate::{
     metrics::metrics,
     published::{Published, Subscription},
 };
-use view::SentView;
+use view::{Audience, SentView};
 
 /// All watcher groups of a controller.
 #[derive(Debug, Clone, Default)]
@@ -88,10 +88,18 @@ impl Watch {
                         continue;
                     }
                     Progress::Sent(sent, _) => Some(Arc::clone(sent)),
-                    Progress::Asked(state, position) => resumed(&self.subscriber, state, *position).await,
+                    Progress::Asked(state, position) => {
+                        Box::pin(resumed(&self.subscriber, state, *position)).await
+                    }
                 };
                 let from = from.filter(|from| from.continues_to(&shown.published));
-                let (frame, seen) = self.subscriber.shared().to(from.as_ref(), &shown.published).await?;
+                let audience = || match self.subscriber.is_alone() {
+                    true => Audience::One,
+                    false => Audience::Several,
+                };
+                // In boxes of their own: a watcher holds no room for them while it waits.
+                let made = Box::pin(self.subscriber.shared().to(from.as_ref(), &shown.published, audience));
+                let (frame, seen) = made.await?;
                 measure(&frame, from.as_deref(), &shown.published, &self.subscriber.topic().model);
                 self.progress = Progress::Sent(seen, shown.number);
                 return Some(frame);
@@ -239,6 +247,15 @@ mod tests {
         assert!(watch.next(&watched.stop).await.is_some());
         watched.stop.cancel();
         assert!(watch.next(&watched.stop).await.is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_watcher_that_waits_holds_no_room_for_the_making_of_frames() {
+        let watched = Watched::new();
+        let mut watch = watched.watch(None);
+        assert_eq!(next(&mut watch).await, (None, 5));
+        let waiting = watch.next(&watched.stop);
+        assert!(size_of_val(&waiting) <= 512, "{} bytes", size_of_val(&waiting));
     }
 
     #[tokio::test(start_paused = true)]

@@ -200,8 +200,9 @@ pub(crate) async fn watch(
     let permit = streams.limits.admit(StreamOf::Runner(model), version)?;
     let of = ViewOf { model, agent: agent.clone() };
     let watch = Watch::new(&streams.watches, durable.state.clone(), of, position);
-    let own =
-        OwnWatch { watch, _connected: streams.presence.connected(agent.clone()), durable, agent, model };
+    let connected = streams.presence.connected(agent.clone());
+    // In a box: the stream's future would have room for it twice.
+    let own = Box::new(OwnWatch { watch, _connected: connected, durable, agent, model });
     let stop = streams.stop.clone();
     let frames = stream::unfold((own, stop), |(mut own, stop)| async move {
         own.next(&stop).await.map(|frame| (frame, (own, stop)))

@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use bytes::{BufMut as _, Bytes, BytesMut};
+use bytes::Bytes;
 use periapt_host_api::{api::FRAME_LINE_BYTES, view::Frame};
 use serde::Serialize;
 use tokio::sync::Semaphore;
@@ -46,16 +46,16 @@ impl Encoder {
     pub(crate) fn line<T: Serialize>(&self, value: &T) -> Bytes {
         self.0.encoded.fetch_add(1, Ordering::Relaxed);
         metrics().encoded.inc(&[]);
-        let mut line = BytesMut::new();
+        let mut line = Vec::new();
         write(&mut line, value);
-        line.freeze()
+        whole(line)
     }
 
     /// Returns a frame as a line, or as several lines if it is too large for one.
     pub(crate) fn frame(&self, frame: Frame) -> Bytes {
         self.0.encoded.fetch_add(1, Ordering::Relaxed);
         metrics().encoded.inc(&[]);
-        let mut lines = BytesMut::new();
+        let mut lines = Vec::new();
         write(&mut lines, &frame);
         if lines.len() > FRAME_LINE_BYTES {
             lines.clear();
@@ -63,7 +63,7 @@ impl Encoder {
                 write(&mut lines, &line);
             }
         }
-        lines.freeze()
+        whole(lines)
     }
 
     /// Returns the number of encoded values so far.
@@ -73,13 +73,18 @@ impl Encoder {
     }
 }
 
+/// Returns what was written, without the room for more.
+fn whole(lines: Vec<u8>) -> Bytes {
+    lines.into_boxed_slice().into()
+}
+
 /// Appends a value as a line.
-fn write<T: Serialize>(lines: &mut BytesMut, value: &T) {
+fn write<T: Serialize>(lines: &mut Vec<u8>, value: &T) {
     let before = lines.len();
-    if let Err(error) = serde_json::to_writer((&mut *lines).writer(), value) {
+    if let Err(error) = serde_json::to_writer(&mut *lines, value) {
         tracing::error!(%error, "a value of a stream cannot be written");
         lines.truncate(before);
         return;
     }
-    lines.put_u8(b'\n');
+    lines.push(b'\n');
 }

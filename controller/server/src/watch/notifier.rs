@@ -322,6 +322,12 @@ impl<T: Topic> Subscriber<T> {
         self.shared_state.shown()
     }
 
+    /// Returns true if the group has no other subscriber now.
+    pub(crate) fn is_alone(&self) -> bool {
+        // The group and each subscriber hold one reference each.
+        Arc::strong_count(&self.shared_state) <= 2
+    }
+
     /// Returns the topic.
     pub(crate) fn topic(&self) -> &T {
         &self.topic

@@ -27,7 +27,7 @@ const REMEMBERED: usize = 4;
 /// The number of entries above which a view is made on a separate thread. A step of a smaller view takes less time
 /// than the handover.
 const LARGE: usize = 256;
-/// The number of entries up to which a view is not kept while nothing in it changes. The maps of such a view take ten
+/// The number of entries up to which a view is kept only until the first frame after a change. The maps of such a view take ten
 /// times the memory of all else that a watcher costs, and it is made again in less time than a commit takes.
 const SMALL: usize = 64;
 
@@ -61,8 +61,8 @@ impl Topic for ViewOf {
 #[derive(Debug)]
 pub(crate) struct SentView {
     state: ShownOf,
-    /// The view itself. None if it is small and nothing in it has changed since the last frame: it is made again from
-    /// its state for the next frame that needs it.
+    /// The view itself. None for a small view that has not changed since the last frame, is the first of its watchers, or is
+    /// that of a watcher that came back. It is then made again from its state for the next frame that needs it.
     kept: Option<Box<View>>,
 }
 
@@ -95,6 +95,11 @@ impl SentView {
     fn at(state: ShownOf, caller: &Caller) -> Self {
         let kept = Some(Box::new(view(state.root(), caller)));
         Self { state, kept }
+    }
+
+    /// Keeps the view itself only if it is large.
+    fn kept_if_large(self) -> Self {
+        Self { kept: self.kept.filter(|view| view.entries() > SMALL), ..self }
     }
 
     /// Returns the view at a later state of the same history.
@@ -156,6 +161,15 @@ impl SentView {
 /// An encoded frame, and the view that it leads to.
 pub(crate) type Sent = (Bytes, Arc<SentView>);
 
+/// The watchers that a frame is made for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Audience {
+    /// One watcher, which sees the view alone: nobody else wants its frames.
+    One,
+    /// Several watchers: each frame is remembered for the others.
+    Several,
+}
+
 /// The frames of one view.
 #[derive(Debug)]
 pub(crate) struct Frames {
@@ -180,7 +194,12 @@ impl Frames {
     }
 
     /// Returns the frame from a view, or from nothing, to a state. Returns none if making it failed.
-    pub(crate) async fn to(&self, from: Option<&Arc<SentView>>, to: &Arc<Published>) -> Option<Sent> {
+    pub(crate) async fn to(
+        &self,
+        from: Option<&Arc<SentView>>,
+        to: &Arc<Published>,
+        audience: impl Fn() -> Audience + Sync,
+    ) -> Option<Sent> {
         // The lock is held while a frame is made, so that others who want the same frame wait for it.
         let mut memory = self.memory.lock().await;
         // The changes since the last step fit into a few commits; a whole view, or missed changes, may be of any
@@ -213,7 +232,8 @@ impl Frames {
                 false => make(),
             }
         };
-        memory.remember(from, to, &made);
+        // Others may have come while it was made.
+        memory.remember((from, to), &made, audience());
         Some(made)
     }
 
@@ -226,9 +246,8 @@ impl Frames {
             return Some(Arc::clone(known));
         }
         let caller = self.caller.clone();
-        let seen = Arc::new(
-            self.encoder.apart(move || SentView::at(ShownOf::Former(store, Box::new(root)), &caller)).await?,
-        );
+        let former = move || SentView::at(ShownOf::Former(store, Box::new(root)), &caller).kept_if_large();
+        let seen = Arc::new(self.encoder.apart(former).await?);
         memory.resumed.push_back(Arc::clone(&seen));
         if memory.resumed.len() > REMEMBERED {
             memory.resumed.pop_front();
@@ -248,13 +267,21 @@ impl Memory {
         self.frames.iter().find(|(known, _)| same(known)).map(|(_, frame)| frame.clone())
     }
 
-    fn remember(&mut self, from: Option<&Arc<SentView>>, to: &Arc<Published>, (frame, seen): &Sent) {
+    fn remember(
+        &mut self,
+        (from, to): (Option<&Arc<SentView>>, &Arc<Published>),
+        (frame, seen): &Sent,
+        audience: Audience,
+    ) {
         if !self.newest.as_ref().is_some_and(|(at, _)| Arc::ptr_eq(at, to)) {
             self.frames.clear();
             // Views of reconnecting watchers are dropped at the second state after their return, so that old states
             // do not stay alive.
             self.resumed.retain(|seen| from.is_some_and(|from| Arc::ptr_eq(seen, from)));
             self.newest = Some((Arc::clone(to), Arc::clone(seen)));
+        }
+        if audience == Audience::One {
+            return;
         }
         self.frames.push_back((from.map(Arc::downgrade), frame.clone()));
         if self.frames.len() > REMEMBERED {
@@ -272,20 +299,27 @@ fn make(
     caller: &Caller,
     encoder: &Encoder,
 ) -> Sent {
-    let seen = ready.unwrap_or_else(|| {
-        Arc::new(match base {
-            Some(base) => base.next(to, caller),
-            None => SentView::at(ShownOf::Published(Arc::clone(to)), caller),
-        })
-    });
-    let mut frame = match from {
-        Some(from) => from.frame_to(&seen, caller),
-        None => seen.view(caller).full_frame(to.store),
+    let frame = |seen: &SentView| {
+        let mut frame = match from {
+            Some(from) => from.frame_to(seen, caller),
+            None => seen.view(caller).full_frame(to.store),
+        };
+        if let Caller::Runner { model, .. } = caller {
+            frame.traces = to.changed.traces(model, frame.from);
+        }
+        encoder.frame(frame)
     };
-    if let Caller::Runner { model, .. } = caller {
-        frame.traces = to.changed.traces(model, frame.from);
+    match (ready, base) {
+        (Some(ready), _) => (frame(&ready), ready),
+        (None, Some(base)) => {
+            let next = base.next(to, caller);
+            (frame(&next), Arc::new(next))
+        }
+        (None, None) => {
+            let first = SentView::at(ShownOf::Published(Arc::clone(to)), caller);
+            (frame(&first), Arc::new(first.kept_if_large()))
+        }
     }
-    (encoder.frame(frame), seen)
 }
 
 #[cfg(test)]
@@ -314,16 +348,17 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_small_view_is_kept_only_while_it_changes_and_its_next_frame_is_the_change_alone() {
+    async fn a_small_view_is_kept_only_after_a_change_and_its_next_frame_is_the_change_alone() {
         let mut state = State::new();
         let model = state.add_model("admin", "prod");
         let of = ViewOf { model, agent: AgentName::new("one").unwrap() };
         let frames = Frames::new(&of, Encoder::default());
-        let (line, first) = frames.to(None, &published(&state.root, 1)).await.unwrap();
+        let (line, first) = frames.to(None, &published(&state.root, 1), || Audience::Several).await.unwrap();
         assert_eq!(frame(&line).puts.len(), 1);
-        assert!(first.kept.is_some());
+        assert!(first.kept.is_none());
 
-        let (line, still) = frames.to(Some(&first), &published(&state.root, 2)).await.unwrap();
+        let (line, still) =
+            frames.to(Some(&first), &published(&state.root, 2), || Audience::Several).await.unwrap();
         let heartbeat = frame(&line);
         assert_eq!((heartbeat.from, heartbeat.to), (Some(Revision(1)), Revision(2)));
         assert!(heartbeat.puts.is_empty() && heartbeat.deletes.is_empty());
@@ -334,12 +369,33 @@ mod tests {
 
         let set = [("automatically-retry-hooks".to_owned(), "false".to_owned())].into();
         state.operate(Input::Model(model, Command::SetModelConfig { set, reset: Vec::new() }));
-        let (line, changed) = frames.to(Some(&still), &published(&state.root, 3)).await.unwrap();
+        let (line, changed) =
+            frames.to(Some(&still), &published(&state.root, 3), || Audience::Several).await.unwrap();
         let change = frame(&line);
         assert_eq!((change.from, change.to), (Some(Revision(2)), Revision(3)));
         let keys: Vec<_> = change.puts.iter().map(|entity| entity.key()).collect();
         assert_eq!((keys, change.deletes), (vec![ViewKey::Model], Vec::new()));
         assert_eq!(changed.kept.as_deref(), Some(&view(changed.state.root(), &frames.caller)));
+        let (_, still) =
+            frames.to(Some(&changed), &published(&state.root, 4), || Audience::Several).await.unwrap();
+        assert!(still.kept.is_none());
+    }
+
+    #[tokio::test]
+    async fn frames_are_remembered_only_where_several_watch() {
+        let mut state = State::new();
+        let model = state.add_model("admin", "prod");
+        let of = ViewOf { model, agent: AgentName::new("one").unwrap() };
+        for (audience, remembered) in [(Audience::One, 0), (Audience::Several, 1)] {
+            let frames = Frames::new(&of, Encoder::default());
+            let (mut first, at) = (None, published(&state.root, 1));
+            for _ in 0..2 {
+                let (line, seen) = frames.to(None, &at, || audience).await.unwrap();
+                assert_eq!(frames.memory.lock().await.frames.len(), remembered);
+                let before = first.replace((line.clone(), Arc::clone(&seen)));
+                assert!(before.is_none_or(|before| before.0 == line && Arc::ptr_eq(&before.1, &seen)));
+            }
+        }
     }
 
     #[tokio::test]
@@ -348,10 +404,10 @@ mod tests {
         let model = state.add_model("admin", "prod");
         let of = ViewOf { model, agent: AgentName::new("one").unwrap() };
         let frames = Frames::new(&of, Encoder::default());
-        let (whole, first) = frames.to(None, &published(&state.root, 1)).await.unwrap();
+        let (whole, first) = frames.to(None, &published(&state.root, 1), || Audience::Several).await.unwrap();
         let later = published(&state.root, 2);
-        let (_, still) = frames.to(Some(&first), &later).await.unwrap();
-        let (again, same) = frames.to(None, &later).await.unwrap();
+        let (_, still) = frames.to(Some(&first), &later, || Audience::Several).await.unwrap();
+        let (again, same) = frames.to(None, &later, || Audience::Several).await.unwrap();
         assert!(Arc::ptr_eq(&still, &same));
         assert_eq!(frame(&again).puts, frame(&whole).puts);
     }
