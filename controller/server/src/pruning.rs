@@ -47,9 +47,16 @@ pub(crate) struct Pruner {
 }
 
 impl Pruner {
-    pub(crate) fn new(state: ControllerState, growth: SequenceGrowth) -> Self {
-        let ControllerState { durable, charms, resources, submission, role, clock, .. } = state;
-        Self { durable, charms, resources, commands: submission.commands, growth, role, clock }
+    pub(crate) fn new(state: &ControllerState, growth: SequenceGrowth) -> Self {
+        Self {
+            durable: state.durable.clone(),
+            charms: state.charms.clone(),
+            resources: state.resources.clone(),
+            commands: state.submission.commands.clone(),
+            growth,
+            role: state.role.clone(),
+            clock: Arc::clone(&state.clock),
+        }
     }
 
     /// Prunes at intervals until the controller stops.

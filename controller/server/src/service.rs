@@ -46,8 +46,8 @@ use crate::{
     seal::{SealKey, SecretSealer},
     show::StatusSource,
     state::{
-        BlobCollector, BlobKind, Charms, Contents, ControllerState, Copies, Durable, Kept, Resources, Sizes,
-        Streams, Submission,
+        BlobCollector, BlobKind, Charms, Contents, ControllerParts, ControllerState, Copies, Durable, Kept,
+        Resources, Sizes, Streams, Submission,
     },
     store_slot::StoreSlot,
     supervision::WorkerHealth,
@@ -218,7 +218,7 @@ impl Options {
             })),
             _ => Joins::default(),
         };
-        let state = ControllerState {
+        let state = ControllerState::new(ControllerParts {
             sizes: Sizes::new(durable.clone(), charms.clone(), resources.clone()),
             submission: Submission::new(Commands::new(Arc::clone(&queue)), sealer.clone(), durable.clone()),
             durable,
@@ -252,7 +252,7 @@ impl Options {
             backups,
             issuer,
             workload_orders: WorkloadOrders::new(Arc::clone(&self.random)),
-        };
+        });
         let (opener, clock, random) = (self.store, Arc::clone(&self.clock), self.random);
         let (growth_of, refusals) = (growth.clone(), state.refusals.clone());
         let journal = Journal::Store;

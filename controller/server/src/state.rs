@@ -6,7 +6,7 @@ mod durable;
 mod sizes;
 mod submission;
 
-use std::sync::Arc;
+use std::{ops::Deref, sync::Arc};
 
 use axum::extract::FromRef;
 use tokio_util::sync::CancellationToken;
@@ -34,12 +34,30 @@ use crate::{
     workload_orders::WorkloadOrders,
 };
 
-/// Declares the whole state, from which handlers extract parts by type (`State<Durable>`).
+/// The whole state. Cloning is cheap: each request does so several times.
+#[derive(Clone)]
+pub(crate) struct ControllerState(Arc<ControllerParts>);
+
+impl ControllerState {
+    /// Creates the state from its parts.
+    pub(crate) fn new(parts: ControllerParts) -> Self {
+        Self(Arc::new(parts))
+    }
+}
+
+impl Deref for ControllerState {
+    type Target = ControllerParts;
+
+    fn deref(&self) -> &ControllerParts {
+        &self.0
+    }
+}
+
+/// Declares the parts of the state, which handlers extract by type (`State<Durable>`).
 macro_rules! parts {
     ($($(#[$text:meta])* $part:ident: $type:ty,)*) => {
-        /// The whole state. Cloning is cheap.
-        #[derive(Clone)]
-        pub(crate) struct ControllerState {
+        /// The parts of the state.
+        pub(crate) struct ControllerParts {
             $($(#[$text])* pub(crate) $part: $type,)*
         }
 

@@ -35,10 +35,9 @@ use crate::{
 };
 
 /// The rights of all routes, and the state to check them.
-#[derive(Clone)]
 pub(crate) struct Admission {
     /// By path, with the method.
-    pub(crate) rights: Arc<HashMap<&'static str, Vec<(Method, Right)>>>,
+    pub(crate) rights: HashMap<&'static str, Vec<(Method, Right)>>,
     pub(crate) durable: Durable,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) guards: Guards,
@@ -49,7 +48,7 @@ pub(crate) struct Admission {
 
 /// Identifies the caller of a request, and refuses one without the route's right.
 pub(crate) async fn admit(
-    State(admission): State<Admission>,
+    State(admission): State<Arc<Admission>>,
     params: RawPathParams,
     mut request: Request,
     next: Next,
@@ -70,7 +69,7 @@ pub(crate) async fn admit(
 }
 
 async fn admitted_or_refused(
-    admission: Admission,
+    admission: Arc<Admission>,
     params: RawPathParams,
     mut request: Request,
     next: Next,

@@ -53,8 +53,8 @@ pub(crate) fn router(state: ControllerState, guards: Guards) -> Router {
         router = router.route(route.path, route.handlers);
     }
     let freshness = state.freshness.clone();
-    let (rights, strangers) = (Arc::new(rights), Strangers::default());
-    let admission = Admission { rights, durable, clock, guards, refusals, freshness, strangers };
+    let strangers = Strangers::default();
+    let admission = Arc::new(Admission { rights, durable, clock, guards, refusals, freshness, strangers });
     router
         .route_layer(axum::middleware::from_fn_with_state(admission, admit))
         .layer(axum::middleware::map_response(failure::unify))

@@ -99,40 +99,41 @@ fn run(
         Worker::Migrations => Box::pin(migrate(state, stop)),
         Worker::Copies => Box::pin(fetch_blobs(state, stop)),
         Worker::Sync => Box::pin(sync(state, stop)),
-        Worker::Trimming => Box::pin(trim(trimming, state.role, stop)),
-        Worker::Pruning => Box::pin(Pruner::new(state, growth).run(stop)),
+        Worker::Trimming => Box::pin(trim(trimming, state.role.clone(), stop)),
+        Worker::Pruning => Box::pin(Pruner::new(&state, growth).run(stop)),
     }
 }
 
 /// Tells the model which agents are connected, while this controller leads.
 async fn tell_connected_agents(state: ControllerState, stop: CancellationToken) {
-    let (presence, commands) = (state.streams.presence, state.submission.commands);
-    let published = state.durable.state;
+    let (presence, commands) = (state.streams.presence.clone(), state.submission.commands.clone());
+    let published = state.durable.state.clone();
     let tell = move |_, until| presence.clone().run(commands.clone(), published.clone(), until);
-    while_leading(state.role, stop, tell).await;
+    while_leading(state.role.clone(), stop, tell).await;
 }
 
 /// Writes the sums of refused requests into the audit log.
 async fn write_refusals(state: ControllerState, stop: CancellationToken) {
-    write_sums(state.refusals, state.submission.commands, state.clock, stop).await;
+    write_sums(state.refusals.clone(), state.submission.commands.clone(), Arc::clone(&state.clock), stop)
+        .await;
 }
 
 /// Raises the level of what is stored, while this controller leads.
 async fn raise_level(state: ControllerState, stop: CancellationToken) {
     let raise = LevelRaise {
-        commands: state.submission.commands,
-        state: state.durable.state,
-        members: state.members,
-        clock: state.clock,
+        commands: state.submission.commands.clone(),
+        state: state.durable.state.clone(),
+        members: state.members.clone(),
+        clock: Arc::clone(&state.clock),
     };
-    while_leading(state.role, stop, move |_, until| raise.clone().run(until)).await;
+    while_leading(state.role.clone(), stop, move |_, until| raise.clone().run(until)).await;
 }
 
 /// Does what the model says is due, while this controller leads.
 async fn work(state: ControllerState, stop: CancellationToken) {
-    let (commands, published) = (state.submission.commands, state.durable.state);
-    let workers = Workers { commands, state: published, clock: state.clock };
-    while_leading(state.role, stop, move |_, until| workers.clone().run(until)).await;
+    let (commands, published) = (state.submission.commands.clone(), state.durable.state.clone());
+    let workers = Workers { commands, state: published, clock: Arc::clone(&state.clock) };
+    while_leading(state.role.clone(), stop, move |_, until| workers.clone().run(until)).await;
 }
 
 /// Carries models to other controllers, while this controller leads.
@@ -144,13 +145,13 @@ async fn migrate(state: ControllerState, stop: CancellationToken) {
 /// Fetches registered blobs that this controller lacks.
 async fn fetch_blobs(state: ControllerState, stop: CancellationToken) {
     let copies = state.charms.contents.copies.clone();
-    copies.keep_up(vec![state.charms.contents, state.resources.contents], stop).await;
+    copies.keep_up(vec![state.charms.contents.clone(), state.resources.contents.clone()], stop).await;
 }
 
 /// Syncs the store of one of several controllers.
 async fn sync(state: ControllerState, stop: CancellationToken) {
-    let (published, store) = (state.durable.state, state.durable.store);
-    state.log_position.keep(published, store, state.clock, stop).await;
+    let (published, store) = (state.durable.state.clone(), state.durable.store.clone());
+    state.log_position.clone().keep(published, store, Arc::clone(&state.clock), stop).await;
 }
 
 /// Trims the log of several controllers, while this one leads.
