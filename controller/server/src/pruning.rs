@@ -44,10 +44,13 @@ pub(crate) struct Pruner {
     growth: SequenceGrowth,
     role: RoleReceiver,
     clock: Arc<dyn Clock>,
+    /// Cancelled when the controller stops. Then no further call of the store begins: a round over all sequences takes
+    /// seconds, and the controller that takes over waits for the end of this one.
+    stop: CancellationToken,
 }
 
 impl Pruner {
-    pub(crate) fn new(state: &ControllerState, growth: SequenceGrowth) -> Self {
+    pub(crate) fn new(state: &ControllerState, growth: SequenceGrowth, stop: CancellationToken) -> Self {
         Self {
             durable: state.durable.clone(),
             charms: state.charms.clone(),
@@ -56,35 +59,42 @@ impl Pruner {
             growth,
             role: state.role.clone(),
             clock: Arc::clone(&state.clock),
+            stop,
         }
     }
 
     /// Prunes at intervals until the controller stops.
-    pub(crate) async fn run(self, stop: CancellationToken) {
+    pub(crate) async fn run(self) {
         // The store may have records of a model that was removed while this controller was away.
         let mut known = None;
         let mut due = 0;
         loop {
             self.durable.state.forget_old();
-            // This is not cancelled, because a pending call of the store would keep the store open.
+            // No call is cancelled, because a pending call of the store would keep the store open.
             for kind in BlobKind::ALL {
                 collect::discard_refused(&self, kind).await;
             }
             if let Err(error) = self.round(&mut known, &mut due).await {
-                tracing::warn!(%error, "records could not be pruned");
+                self.note(&error);
             }
             let look = self.clock.sleep(LOOK);
             tokio::pin!(look);
             loop {
                 tokio::select! {
-                    () = stop.cancelled() => return,
+                    () = self.stop.cancelled() => return,
                     () = &mut look => break,
                     () = self.growth.grown() => {}
                 }
                 if let Err(error) = self.prune_grown(self.clock.now()).await {
-                    tracing::warn!(%error, "records could not be pruned");
+                    self.note(&error);
                 }
             }
+        }
+    }
+
+    fn note(&self, error: &StoreError) {
+        if !self.stop.is_cancelled() {
+            tracing::warn!(%error, "records could not be pruned");
         }
     }
 
@@ -252,7 +262,14 @@ impl Pruner {
         Ok(oldest.first().is_some_and(|record| record.position.revision <= published.revision()))
     }
 
+    /// Returns the store.
+    ///
+    /// # Errors
+    /// It is being opened again, or the controller stops.
     fn store(&self) -> Result<Arc<dyn Store>, StoreError> {
+        if self.stop.is_cancelled() {
+            return Err(StoreError::Unavailable("the controller stops".into()));
+        }
         self.durable.store.get().ok_or_else(|| StoreError::Unavailable("it is being opened again".into()))
     }
 }

@@ -100,7 +100,7 @@ fn run(
         Worker::Copies => Box::pin(fetch_blobs(state, stop)),
         Worker::Sync => Box::pin(sync(state, stop)),
         Worker::Trimming => Box::pin(trim(trimming, state.role.clone(), stop)),
-        Worker::Pruning => Box::pin(Pruner::new(&state, growth).run(stop)),
+        Worker::Pruning => Box::pin(Pruner::new(&state, growth, stop).run()),
     }
 }
 

@@ -151,7 +151,11 @@ impl Site {
 async fn a_report_of_one_units_workloads_costs_the_same_among_ten_thousand_units() {
     let directory = tempfile::tempdir().unwrap();
     let (mut options, writes) = (in_directory(directory.path()), Writes::default());
-    options.store = Arc::new(CountedStores { stores: options.store, writes: writes.clone() });
+    options.store = Arc::new(CountedStores {
+        stores: options.store,
+        writes: writes.clone(),
+        prune_takes: Duration::ZERO,
+    });
     let (handle, client, running) = run(options).await;
     client.controller().await.unwrap();
     let site = Site::new(client, handle.url(), writes).await;

@@ -12,7 +12,9 @@ use periapt_host_api::{
 use periapt_model::RecordKind;
 use periapt_store::{Batch, MemoryStore, NewRecord, Order, Store as _, key};
 
-use crate::fixture::{Fixture, TIMEOUT, application, code_of, next_where};
+use crate::fixture::{
+    CountedStores, Faults, Fixture, TIMEOUT, Writes, application, code_of, next_where, options, run,
+};
 
 /// Waits until the store's matching sequences are exactly the wanted ones.
 async fn wait_for_sequences(memory: &MemoryStore, fits: impl Fn(&[u8]) -> bool, wanted: &[Vec<u8>]) {
@@ -140,4 +142,37 @@ async fn a_history_is_pruned_by_age_and_by_size_as_the_model_says() {
     assert_eq!(left("small/0").await, [at(-3600)]);
     assert_eq!(left("big/0").await, (24..40).map(at).collect::<Vec<_>>());
     fixture.stop().await;
+}
+
+/// The controller that takes over from one that stops waits for its end. A round over all sequences is not waited for.
+#[tokio::test]
+async fn a_controller_that_stops_prunes_no_further_sequence() {
+    const SEQUENCES: usize = 2_000;
+    let memory = Arc::new(MemoryStore::new(StoreId(uuid::Uuid::from_u128(7))));
+    let fixture = Fixture::start_on(Arc::clone(&memory)).await;
+    let (model, now) = (fixture.add_model("m").await.uuid, fixture.clock.now());
+    fixture.stop().await;
+    let row = |number: usize| NewRecord {
+        prefix: key::record_prefix(&model, RecordKind::Status, &format!("app/{number}")),
+        at: now,
+        body: vec![0],
+    };
+    let (expected, records) = (memory.load().await.unwrap().revision, (0..SEQUENCES).map(row).collect());
+    memory.commit(Batch { expected, records, ..Batch::default() }).await.unwrap();
+
+    let (blobs, writes) = (tempfile::tempdir().unwrap(), Writes::default());
+    let mut options = options(memory, Faults::default(), blobs.path());
+    let prune_takes = Duration::from_millis(5);
+    options.store = Arc::new(CountedStores { stores: options.store, writes: writes.clone(), prune_takes });
+    let (handle, _client, running) = run(options).await;
+    let pruned = async {
+        while writes.take().prunes == 0 {
+            tokio::time::sleep(prune_takes).await;
+        }
+    };
+    tokio::time::timeout(TIMEOUT, pruned).await.unwrap();
+    handle.shutdown();
+    tokio::time::timeout(TIMEOUT, running).await.unwrap().unwrap().unwrap();
+    let after = writes.take().prunes;
+    assert!(after < SEQUENCES / 2, "{after} sequences were pruned after the end began");
 }
