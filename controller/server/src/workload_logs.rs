@@ -9,7 +9,7 @@ use periapt_host_api::{
     workload_log::{WorkloadLogOrder, WorkloadLogPart},
 };
 use serde::Deserialize;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use crate::{
@@ -39,7 +39,13 @@ struct PodMessage {
 }
 
 /// The operator's end of an order. Dropping it ends the order.
-pub(crate) struct WorkloadLog(OpenOrder);
+pub(crate) struct WorkloadLog {
+    order: OpenOrder,
+    /// True once the agent has taken the order.
+    is_taken: bool,
+    /// True once the pod has ended its answer.
+    is_whole: bool,
+}
 
 impl WorkloadLog {
     /// Orders a log from an agent.
@@ -51,7 +57,8 @@ impl WorkloadLog {
         agent: AgentName,
         order: WorkloadLogOrder,
     ) -> Result<Self, Refusal> {
-        orders.open_log(agent, order).map(Self)
+        let order = orders.open_log(agent, order)?;
+        Ok(Self { order, is_taken: false, is_whole: false })
     }
 
     /// Waits for the head of the pod's answer, and returns the content that came with it.
@@ -59,7 +66,7 @@ impl WorkloadLog {
     /// # Errors
     /// The agent does not answer, says why there is no answer, or the pod refuses.
     pub(crate) async fn begun(&mut self, agent: &AgentName) -> Result<Bytes, Refusal> {
-        let mut answer = BytesMut::new();
+        let (mut answer, until) = (BytesMut::new(), Instant::now() + ANSWERED_WITHIN);
         let head = loop {
             if let Some(end) = answer.windows(HEAD_END.len()).position(|window| window == HEAD_END) {
                 break answer.split_to(end + HEAD_END.len());
@@ -67,7 +74,7 @@ impl WorkloadLog {
             if answer.len() > MAX_HEAD {
                 return Err(Refusal::new(ErrorCode::Internal, "a pod's answer has no end of its head"));
             }
-            match self.first(agent).await? {
+            match self.first(agent, until).await? {
                 Some(bytes) => answer.extend_from_slice(&bytes),
                 None => return Err(Refusal::new(ErrorCode::TryAgain, "the pod has ended")),
             }
@@ -85,29 +92,33 @@ impl WorkloadLog {
     /// Reads a pod's refusal, of which `content` is the beginning, to its end, and returns its reason; none if it has none
     /// that can be read.
     async fn reason(&mut self, agent: &AgentName, mut content: BytesMut) -> Option<String> {
-        let rest = async {
-            while content.len() <= MAX_REFUSAL {
-                match self.first(agent).await {
-                    Ok(Some(bytes)) => content.extend_from_slice(&bytes),
-                    // What came until then may have the reason.
-                    Ok(None) | Err(_) => break,
-                }
+        let until = Instant::now() + ANSWERED_WITHIN;
+        while content.len() <= MAX_REFUSAL {
+            match self.first(agent, until).await {
+                Ok(Some(bytes)) => content.extend_from_slice(&bytes),
+                // What came until then may have the reason.
+                Ok(None) | Err(_) => break,
             }
-        };
-        let _ = timeout(ANSWERED_WITHIN, rest).await;
+        }
         let refused: PodRefused = serde_json::from_slice(&content).ok()?;
         Some(refused.result.message)
     }
 
-    async fn first(&mut self, agent: &AgentName) -> Result<Option<Bytes>, Refusal> {
-        match timeout(ANSWERED_WITHIN, self.0.parts.recv()).await {
-            Ok(Some((WorkloadLogPart::Begun | WorkloadLogPart::Data, bytes))) => Ok(Some(bytes)),
+    async fn first(&mut self, agent: &AgentName, until: Instant) -> Result<Option<Bytes>, Refusal> {
+        match timeout_at(until, self.order.parts.recv()).await {
+            Ok(Some((WorkloadLogPart::Begun | WorkloadLogPart::Data, bytes))) => {
+                self.is_taken = true;
+                Ok(Some(bytes))
+            }
             Ok(Some((WorkloadLogPart::Failed, reason))) => {
                 Err(Refusal::not_found(String::from_utf8_lossy(&reason).into_owned()))
             }
             Ok(Some((WorkloadLogPart::End, _)) | None) => Ok(None),
             Err(_) => {
-                let text = format!("agent {agent} does not answer: its program may be an earlier one");
+                let text = match self.is_taken {
+                    true => format!("the pod does not answer agent {agent}"),
+                    false => format!("agent {agent} does not answer: its program may be an earlier one"),
+                };
                 Err(Refusal::new(ErrorCode::TryAgain, text))
             }
         }
@@ -121,7 +132,7 @@ impl WorkloadLog {
         orders: &WorkloadOrders,
         (stop, lost): (CancellationToken, BoxFuture<'static, ()>),
     ) -> (PatientStream, AbortOnDropHandle<()>) {
-        let (stream, orders, id) = (PatientStream::default(), orders.clone(), self.0.id());
+        let (stream, orders, id) = (PatientStream::default(), orders.clone(), self.order.id());
         let PatientStream { revoked, over } = stream.clone();
         let watch = async move {
             tokio::select! {
@@ -135,13 +146,22 @@ impl WorkloadLog {
         (stream, AbortOnDropHandle::new(tokio::spawn(watch)))
     }
 
-    /// Waits for the next bytes; none at the end. An operator may wait with the next call for as long as the stream lasts:
+    /// Waits for the next bytes; none at the end (`is_whole`). An operator may wait with the next call for as long as the stream lasts:
     /// the agent hands no more over meanwhile.
     pub(crate) async fn next(&mut self) -> Option<Bytes> {
-        match self.0.parts.recv().await {
+        match self.order.parts.recv().await {
             Some((WorkloadLogPart::Begun | WorkloadLogPart::Data, bytes)) => Some(bytes),
-            Some((WorkloadLogPart::End | WorkloadLogPart::Failed, _)) | None => None,
+            Some((WorkloadLogPart::End, _)) => {
+                self.is_whole = true;
+                None
+            }
+            Some((WorkloadLogPart::Failed, _)) | None => None,
         }
+    }
+
+    /// Returns true once the pod has ended its answer: all bytes of it were handed over.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.is_whole
     }
 }
 
@@ -192,7 +212,7 @@ mod tests {
     async fn parts_reach_the_operator_who_ordered_them_until_either_side_ends() {
         let (orders, one, two) = (orders(), agent("a1"), agent("a2"));
         let mut log = open(&orders, &one);
-        let id = log.0.id();
+        let id = log.order.id();
         assert_eq!(orders.logs_of(&one), [(id, order())].into());
         assert!(orders.logs_of(&two).is_empty());
         assert_eq!(orders.pass(&two, id, data("x")).await.unwrap_err().code, ErrorCode::NotFound);
@@ -202,6 +222,7 @@ mod tests {
         orders.pass(&one, id, (WorkloadLogPart::End, Bytes::new())).await.unwrap();
         assert_eq!(log.begun(&one).await.unwrap(), "one");
         assert_eq!((log.next().await.unwrap(), log.next().await), (Bytes::from_static(b"two"), None));
+        assert!(log.is_whole());
         drop(log);
         assert_eq!(orders.pass(&one, id, data("x")).await.unwrap_err().code, ErrorCode::NotFound);
         assert!(orders.logs_of(&one).is_empty());
@@ -211,7 +232,7 @@ mod tests {
     async fn a_log_ends_once_its_agent_is_started_again_and_begins_it_anew() {
         let (orders, one) = (orders(), agent("a1"));
         let mut log = open(&orders, &one);
-        let (id, begun) = (log.0.id(), || (WorkloadLogPart::Begun, Bytes::new()));
+        let (id, begun) = (log.order.id(), || (WorkloadLogPart::Begun, Bytes::new()));
         for part in [begun(), data("HTTP/1.0 200 OK\r\n\r\n"), data("one")] {
             orders.pass(&one, id, part).await.unwrap();
         }
@@ -219,6 +240,20 @@ mod tests {
         assert_eq!(orders.pass(&one, id, begun()).await.unwrap_err().code, ErrorCode::AlreadyExists);
         assert!(orders.logs_of(&one).is_empty());
         assert_eq!((log.next().await.unwrap(), log.next().await), (Bytes::from_static(b"one"), None));
+        assert!(!log.is_whole());
+    }
+
+    #[tokio::test]
+    async fn an_agent_that_is_started_again_before_the_pod_answers_is_the_error() {
+        // The program of before takes an order by its first bytes.
+        for first in [(WorkloadLogPart::Begun, Bytes::new()), data("HTTP/1.0 2")] {
+            let (orders, one) = (orders(), agent("a1"));
+            let mut log = open(&orders, &one);
+            orders.pass(&one, log.order.id(), first).await.unwrap();
+            let again = orders.pass(&one, log.order.id(), (WorkloadLogPart::Begun, Bytes::new())).await;
+            assert_eq!(again.unwrap_err().code, ErrorCode::AlreadyExists);
+            assert!(log.begun(&one).await.unwrap_err().to_string().contains("started again"));
+        }
     }
 
     #[tokio::test]
@@ -227,7 +262,7 @@ mod tests {
         let answered = async |parts: Vec<(WorkloadLogPart, Bytes)>| {
             let mut log = open(&orders, &one);
             for part in parts {
-                orders.pass(&one, log.0.id(), part).await.unwrap();
+                orders.pass(&one, log.order.id(), part).await.unwrap();
             }
             log.begun(&one).await.unwrap_err().to_string()
         };
@@ -253,7 +288,11 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_agent_that_does_not_answer_is_one_error() {
         let (orders, one) = (orders(), agent("a1"));
-        assert_eq!(open(&orders, &one).begun(&one).await.unwrap_err().code, ErrorCode::TryAgain);
+        let silent = open(&orders, &one).begun(&one).await.unwrap_err();
+        assert!(silent.code == ErrorCode::TryAgain && silent.to_string().contains("does not answer"));
+        let mut log = open(&orders, &one);
+        orders.pass(&one, log.order.id(), (WorkloadLogPart::Begun, Bytes::new())).await.unwrap();
+        assert!(log.begun(&one).await.unwrap_err().to_string().contains("the pod does not answer"));
     }
 
     #[tokio::test(start_paused = true)]
@@ -261,7 +300,7 @@ mod tests {
         const LINES: usize = 100;
         let (orders, one) = (orders(), agent("a1"));
         let mut log = open(&orders, &one);
-        let (of_agent, id) = (orders.clone(), log.0.id());
+        let (of_agent, id) = (orders.clone(), log.order.id());
         let (count, counted) = tokio::sync::watch::channel(0_usize);
         let hands = tokio::spawn(async move {
             let lines = (0..LINES).map(|line| (WorkloadLogPart::Data, Bytes::from(line.to_string())));
@@ -294,14 +333,14 @@ mod tests {
             let is_lost = lost.clone().cancelled_owned().boxed();
             let (stream, _watch) = log.watched(&orders, (stop.clone(), is_lost));
             for _ in 0..PARTS {
-                orders.pass(&one, log.0.id(), data("x")).await.unwrap();
+                orders.pass(&one, log.order.id(), data("x")).await.unwrap();
             }
             sleep(DAY).await;
             assert!(!stream.over.is_cancelled() && orders.logs_of(&one).len() == 1);
             end(&stream, &stop, &lost);
             stream.over.cancelled().await;
             assert!(orders.logs_of(&one).is_empty());
-            let refused = orders.pass(&one, log.0.id(), data("x")).await.unwrap_err();
+            let refused = orders.pass(&one, log.order.id(), data("x")).await.unwrap_err();
             assert_eq!(refused.code, ErrorCode::NotFound);
             // The parts before are the reader's.
             for _ in 0..PARTS {

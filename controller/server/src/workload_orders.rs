@@ -210,15 +210,19 @@ impl WorkloadOrders {
             let relay = orders.get(&id).filter(|relay| relay.agent == *agent).ok_or_else(|| gone(id))?;
             let session = match &relay.ordered {
                 Ordered::Session(_, input) => Some(Arc::clone(input)),
-                Ordered::Log(_, is_taken)
-                    if part.0 == WorkloadLogPart::Begun && is_taken.swap(true, Ordering::Relaxed) =>
-                {
-                    drop(orders);
-                    self.end(id);
-                    let text = format!("log {id} was begun before: what its reader has is not sent again");
-                    return Err(Refusal::new(ErrorCode::AlreadyExists, text));
+                Ordered::Log(_, is_taken) => {
+                    // Programs of before take an order by their first bytes.
+                    if is_taken.swap(true, Ordering::Relaxed) && part.0 == WorkloadLogPart::Begun {
+                        // Without room for the reason, the stream ends without one.
+                        let _ = relay.parts.try_send(started_again());
+                        drop(orders);
+                        self.end(id);
+                        let text =
+                            format!("log {id} was begun before: what its reader has is not sent again");
+                        return Err(Refusal::new(ErrorCode::AlreadyExists, text));
+                    }
+                    None
                 }
-                Ordered::Log(..) => None,
             };
             (relay.parts.clone(), session)
         };
@@ -297,8 +301,7 @@ impl SessionInput {
         }
         if part.0 == WorkloadLogPart::Begun && self.is_taken.swap(true, Ordering::Relaxed) {
             // The agent that has begun it is gone. Without room for the reason, the watch misses the agent in a minute.
-            let reason = Bytes::from_static(b"the agent was started again");
-            if parts.try_send((WorkloadLogPart::Failed, reason)).is_ok() {
+            if parts.try_send(started_again()).is_ok() {
                 self.is_finished.store(true, Ordering::Relaxed);
             }
             let text = format!("session {id} was begun before: its command is not run again");
@@ -329,6 +332,11 @@ fn with_more(first: Bytes, pieces: &mut mpsc::Receiver<Bytes>) -> Bytes {
         }
     }
     all.freeze()
+}
+
+/// Returns the last part of an order that an agent took before it was started again.
+fn started_again() -> Part {
+    (WorkloadLogPart::Failed, Bytes::from_static(b"the agent was started again"))
 }
 
 /// The most bytes of one piece of a session's input.

@@ -51,9 +51,8 @@ pub struct WorkloadLogOrder {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WorkloadLogPart {
-    /// The agent takes the order, which is carried out once alone: a command is not run twice, and no reader gets the same
-    /// output again. It comes first, and is refused if an agent has taken the order before: that one was started again. A
-    /// log that its agent has begun before ends then.
+    /// The agent takes the order. This part comes first. The controller refuses it if the order was taken before, because
+    /// then the agent was started again: no command runs twice, and no reader gets output twice. A log ends by that.
     Begun,
     /// The next bytes of the pod's answer, or the next lines of a session.
     Data,

@@ -34,7 +34,15 @@ pub(crate) fn groups<T: Serialize>(
     groups: impl Stream<Item = Result<Vec<T>, Refusal>> + Send + 'static,
 ) -> Response {
     let encoded = |group: Vec<T>| Bytes::from(group.iter().flat_map(line).collect::<Vec<u8>>());
-    response(permit, groups.map(move |group| group.map(encoded)))
+    parts(permit, groups.map(move |group| group.map(encoded)))
+}
+
+/// Returns a response of encoded lines, which may break off anywhere. An error resets the stream.
+pub(crate) fn parts(
+    permit: StreamPermit,
+    parts: impl Stream<Item = Result<Bytes, Refusal>> + Send + 'static,
+) -> Response {
+    response(permit, parts)
 }
 
 /// Returns a response of encoded lines.

@@ -84,6 +84,11 @@ pub(super) fn agent_of(
     }
 }
 
+/// Returns the error of a log that ended before the pod's answer did. The reader must not take it for the whole.
+fn cut_short() -> Refusal {
+    Refusal::new(ErrorCode::TryAgain, "the log was cut short: its agent is away, or was started again")
+}
+
 /// Waits until an agent is away at two looks in turn: the log of one that connects anew goes on.
 async fn is_away(presence: Presence, agent: AgentName) {
     let mut missed = 0;
@@ -110,6 +115,7 @@ pub(crate) async fn of_unit(
     let agent = agent_of(&published.root, &state, &streams, (&unit, &query.container)).map_err(about)?;
     let uuid = state.model().uuid;
     let permit = streams.limits.admit(StreamOf::Model(uuid), version)?;
+    let follows = query.follow;
     let order = WorkloadLogOrder { model: uuid, unit: unit.clone(), query };
     let mut log = WorkloadLog::open(&orders, agent.clone(), order)?;
     let first = log.begun(&agent).await.map_err(about)?;
@@ -121,10 +127,16 @@ pub(crate) async fn of_unit(
         }
     };
     let (patient, watch) = log.watched(&orders, (streams.stop, ends.boxed()));
-    let rest = stream::unfold((log, watch), |(mut log, watch)| async move {
-        log.next().await.map(|bytes| (bytes, (log, watch)))
+    let rest = stream::unfold(Some((log, watch)), move |reading| async move {
+        let (mut log, watch) = reading?;
+        match log.next().await {
+            Some(bytes) => Some((Ok(bytes), Some((log, watch)))),
+            // A followed log has no natural end, and its reader is told of each.
+            None if follows || log.is_whole() => None,
+            None => Some((Err(cut_short()), None)),
+        }
     });
-    let mut response = streams::encoded(permit, stream::iter([first]).chain(rest));
+    let mut response = streams::parts(permit, stream::iter([Ok(first)]).chain(rest));
     // Without HTTP/2 no pings tell that the reader's connection lives.
     if version >= Version::HTTP_2 {
         response.extensions_mut().insert(patient);
