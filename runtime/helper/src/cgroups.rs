@@ -175,14 +175,16 @@ fn write_files<'a>(directory: &Path, files: impl Iterator<Item = &'a BoundFile>)
         if *may_be_missing && !file.exists() {
             continue;
         }
-        // Without O_CREAT, so that a missing controller is an error of the file.
-        let written = fs::OpenOptions::new().write(true).open(&file).and_then(|mut file| {
-            use io::Write as _;
-            file.write_all(value.as_bytes())
-        });
-        written.map_err(|error| at(&file, error))?;
+        // A missing controller is an error of the file.
+        write_present(&file, value).map_err(|error| at(&file, error))?;
     }
     Ok(())
+}
+
+/// Writes a file that the kernel has made.
+fn write_present(file: &Path, value: &str) -> io::Result<()> {
+    use io::Write as _;
+    fs::OpenOptions::new().write(true).open(file)?.write_all(value.as_bytes())
 }
 
 /// Has cgroups of version 2 keep a bound below a directory. Those of others there may have enabled it before.
@@ -352,7 +354,7 @@ impl Drop for Cgroups {
         let until = Instant::now() + REMOVAL_TIME;
         for directory in &self.directories {
             // Version 2 alone has it; the processes have ended before.
-            let _ = fs::write(directory.join("cgroup.kill"), "1");
+            let _ = write_present(&directory.join("cgroup.kill"), "1");
             while let Err(error) = fs::remove_dir(directory) {
                 if error.kind() == io::ErrorKind::NotFound {
                     break;
@@ -363,6 +365,10 @@ impl Drop for Cgroups {
                 }
                 std::thread::sleep(Duration::from_millis(10));
             }
+        }
+        // Those of a guard that was killed may have had processes when the next container began.
+        for parent in self.directories.iter().filter_map(|directory| directory.parent()) {
+            remove_left(parent);
         }
     }
 }

@@ -56,6 +56,22 @@ fn a_host_without_cgroups_is_told_for_each_bound() {
 }
 
 #[test]
+fn the_end_of_a_container_removes_what_a_killed_guard_left() {
+    let parent = tempfile::tempdir().unwrap();
+    let mut killed = Command::new("true").spawn().unwrap();
+    killed.wait().unwrap();
+    let made = |guard: u32| {
+        let directory = parent.path().join(name(guard));
+        fs::create_dir(&directory).unwrap();
+        directory
+    };
+    // The first process runs as long as there is a system.
+    let (own, left, lives) = (made(std::process::id()), made(killed.id()), made(1));
+    drop(Cgroups { directories: vec![own.clone()] });
+    assert!(!own.exists() && !left.exists() && lives.exists());
+}
+
+#[test]
 fn bounds_have_the_form_of_each_version() {
     let limits = CgroupLimits { memory: 64 << 20, processes: 16, cpu: Some(250) };
     let free = CgroupLimits { cpu: None, ..limits };
