@@ -22,11 +22,8 @@ const BEYOND: usize = 64;
 /// The connections that are filled or left unread. The bytes that wait for each take up to 10 MiB of the system's memory.
 const SILENT: usize = 32;
 
-/// The most bytes that may wait on the way to or from a peer that reads none: mostly those of the system's two connections.
-const MAX_WAITING: usize = 24 << 20;
-
-/// The bytes that one client reads of an endless answer: more than may wait on the way.
-const READ: usize = 64 << 20;
+/// The most bytes that the agent may keep of a connection, with room to spare.
+const MAX_KEPT: usize = 4 << 20;
 
 /// The time in which a connection is served or refused, on a machine that others use.
 const BEGINS_WITHIN: Duration = Duration::from_secs(30);
@@ -173,10 +170,10 @@ impl AttackedAgent {
                 None => refused += 1,
             }
         }
-        let (piece, mut most) = (vec![b'x'; 64 << 10], 0);
+        let (piece, mut most, may_wait) = (vec![b'x'; 64 << 10], 0, may_wait()?);
         for stream in held.iter_mut().take(SILENT) {
             let mut taken = 0;
-            while taken <= MAX_WAITING {
+            while taken <= may_wait {
                 match stream.write(&piece) {
                     Ok(written) if written > 0 => taken += written,
                     _ => break,
@@ -192,13 +189,14 @@ impl AttackedAgent {
         self.end_servers()?;
         let seen = format!("{open} connections held, {refused} refused, {} MiB of one taken", most >> 20);
         ensure!(open >= MAX_CONNECTIONS / 2, "the hostile server cannot hold as many as it may: {seen}");
-        Ok(match open <= MAX_CONNECTIONS && refused >= BEYOND && most <= MAX_WAITING {
+        Ok(match open <= MAX_CONNECTIONS && refused >= BEYOND && most <= may_wait {
             true => StoppedBy::Bound(seen),
             false => StoppedBy::Nobody(seen),
         })
     }
 
     pub(super) fn endless_answer(&self) -> anyhow::Result<StoppedBy> {
+        let may_wait = may_wait()?;
         // They are left open, and nothing more is read for now.
         let mut unread = vec![self.serve(ENDLESS)?];
         while unread.len() < SILENT {
@@ -206,26 +204,26 @@ impl AttackedAgent {
         }
         let reader = served()?.context("the hostile server serves one that reads")?;
         reader.set_read_timeout(Some(BEGINS_WITHIN))?;
-        let read = read_up_to(&reader, READ);
-        ensure!(read >= READ, "the endless answer ended after {read} bytes");
+        let read = read_up_to(&reader, 2 * may_wait);
+        ensure!(read >= 2 * may_wait, "the endless answer ended after {read} bytes");
         drop(reader);
         self.end_servers()?;
         // The bytes that waited on the way come now, and then the end.
         let (mut least, mut most) = (usize::MAX, 0);
         for stream in &unread {
             stream.set_read_timeout(Some(ENDED))?;
-            let waiting = read_up_to(stream, MAX_WAITING + 1);
+            let waiting = read_up_to(stream, may_wait + 1);
             (least, most) = (least.min(waiting), most.max(waiting));
         }
         ensure!(least > 0, "the hostile server left a client without an answer");
-        Ok(match most <= MAX_WAITING {
+        Ok(match most <= may_wait {
             true => StoppedBy::Bound(format!(
                 "{} MiB read, {} MiB at most wait for each of {} others",
                 read >> 20,
                 most >> 20,
                 unread.len()
             )),
-            false => StoppedBy::Nobody(format!("more than {} MiB wait for one client", MAX_WAITING >> 20)),
+            false => StoppedBy::Nobody(format!("more than {} MiB wait for one client", may_wait >> 20)),
         })
     }
 }
@@ -243,6 +241,18 @@ fn served() -> anyhow::Result<Option<TcpStream>> {
         Err(error) if is_refusal(&error) => Ok(None),
         begun => begun.context("a connection to the hostile server is neither served nor refused"),
     }
+}
+
+/// Returns the most bytes that may wait on the way to or from a peer that reads none: those that the system keeps at both ends
+/// of two connections, which hosts set differently, and those of the agent.
+fn may_wait() -> anyhow::Result<usize> {
+    let mut most = MAX_KEPT;
+    for buffer in ["tcp_rmem", "tcp_wmem"] {
+        let sizes = std::fs::read_to_string(format!("/proc/sys/net/ipv4/{buffer}")).context(buffer)?;
+        let largest = sizes.split_whitespace().last().and_then(|size| size.parse::<usize>().ok());
+        most += 2 * largest.with_context(|| format!("{buffer}: {sizes:?}"))?;
+    }
+    Ok(most)
 }
 
 fn is_refusal(error: &std::io::Error) -> bool {
