@@ -24,7 +24,7 @@ pub use child::{Fault, HelperInput, run_helper, run_helper_behind};
 pub use descriptors::{DescriptorLines, receive_beside, send_beside};
 pub use fence::{Fence, MissingFence, PodPlaces, PodSockets, RunnerPaths, gaps};
 pub use limits::{Limits, forbid_core_dumps};
-pub use memory::{Resident, give_back_what_is_freed};
+pub use memory::{Resident, give_back_what_is_freed, give_large_allocations_back};
 pub use program::{Failure, Program, keep_descriptors};
 pub use stalled::{MayPause, Stalling};
 pub use usage::PodUsage;

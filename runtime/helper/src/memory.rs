@@ -142,6 +142,26 @@ fn give_back() {
 #[cfg(not(target_env = "gnu"))]
 fn give_back() {}
 
+/// Makes the C library map allocations of at least so many bytes alone, and return them to the system at once. By default it
+/// raises this threshold with each freed allocation, up to 32 MiB, and then keeps several such allocations of freed memory in
+/// each thread's arena.
+#[cfg(target_env = "gnu")]
+pub fn give_large_allocations_back(from: usize) {
+    let from = libc::c_int::try_from(from).unwrap_or(libc::c_int::MAX);
+    #[expect(
+        unsafe_code,
+        reason = "it takes no pointer, and sets a number that the allocator reads under its lock"
+    )]
+    let set = unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, from) };
+    if set == 0 {
+        tracing::debug!("large allocations are given back late");
+    }
+}
+
+/// Does nothing: other C libraries have no such threshold.
+#[cfg(not(target_env = "gnu"))]
+pub fn give_large_allocations_back(_from: usize) {}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,7 +4,7 @@ use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{Args, Subcommand};
 use periapt_controller::{Listen, Options, Program, RunError, TlsListen};
-use periapt_helper::{Resident, give_back_what_is_freed};
+use periapt_helper::{Resident, give_back_what_is_freed, give_large_allocations_back};
 use periapt_transport::PublicName;
 
 use crate::{
@@ -25,6 +25,10 @@ use crate::{
     },
     tls::TlsArgs,
 };
+
+/// The least size of an allocation of a controller with its own mapping, in bytes: the memory for the hash of a password has
+/// 19 MiB, and each thread that hashes would keep several of them.
+const MAPPED_ALONE: usize = 8 << 20;
 
 /// The operations on a controller's process.
 #[derive(Debug, Subcommand)]
@@ -147,6 +151,7 @@ impl Run {
     }
 
     async fn serve(self) -> Result<()> {
+        give_large_allocations_back(MAPPED_ALONE);
         give_back_what_is_freed(Resident::open());
         // A store of blobs that cannot be used is told before anything is written.
         let shared = self.blobs.open().await?;

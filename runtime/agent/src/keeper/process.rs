@@ -75,26 +75,7 @@ const MANY_DESCRIPTORS: u64 = 64 << 10;
 
 /// The least size of an allocation with its own mapping, in bytes: whole components and compiled code have this size,
 /// and few other allocations of a keeper.
-#[cfg(target_env = "gnu")]
-const MAPPED_ALONE: libc::c_int = 1 << 20;
-
-/// Makes the C library return large allocations to the system at once. By default it raises the threshold with each
-/// freed allocation, up to 32 MiB, and then keeps several components' worth of freed memory in each thread's arena.
-#[cfg(target_env = "gnu")]
-pub(crate) fn give_large_allocations_back() {
-    #[expect(
-        unsafe_code,
-        reason = "it takes no pointer, and sets a number that the allocator reads under its lock"
-    )]
-    let set = unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, MAPPED_ALONE) };
-    if set == 0 {
-        tracing::debug!("large allocations are given back late");
-    }
-}
-
-/// Does nothing: other C libraries have no such threshold.
-#[cfg(not(target_env = "gnu"))]
-pub(crate) fn give_large_allocations_back() {}
+pub(crate) const MAPPED_ALONE: usize = 1 << 20;
 
 /// A starter of runners as processes of a program.
 #[derive(Debug, Clone)]

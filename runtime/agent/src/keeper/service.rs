@@ -179,7 +179,7 @@ impl AgentService {
         cancel: CancellationToken,
     ) -> Result<(), AgentError> {
         process::forbid_core_dumps();
-        process::give_large_allocations_back();
+        periapt_helper::give_large_allocations_back(process::MAPPED_ALONE);
         tell_of_gaps();
         let mut beside = JoinSet::new();
         let (earlier, within) = (holding.clone(), self.options.keep_pods);
