@@ -1,7 +1,6 @@
 //! A pod in a process of its own: this test's program, started again.
 
 use std::{
-    io::Read as _,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
@@ -124,12 +123,16 @@ pub(crate) fn until(what: &str, mut condition: impl FnMut() -> bool) {
     }
 }
 
-/// Returns true if a process runs; one that has ended and is not reaped does not.
+/// Returns true if a process runs; one that has ended and is not reaped does not. While threads of it end, its main thread may
+/// be shown as ended, and its files are still open.
 pub(crate) fn lives(pid: u32) -> bool {
-    let mut stat = String::new();
-    let read =
-        std::fs::File::open(format!("/proc/{pid}/stat")).and_then(|mut file| file.read_to_string(&mut stat));
-    read.is_ok() && !stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with('Z'))
+    let ended = |stat: &str| {
+        let (_, rest) = stat.rsplit_once(')')?;
+        let mut fields = rest.split_whitespace();
+        // The third field, the state, and the twentieth, the number of threads.
+        Some(fields.next()? == "Z" && fields.nth(16)?.parse::<u32>().ok()? <= 1)
+    };
+    std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| ended(&stat) != Some(true))
 }
 
 #[tokio::test]
