@@ -4,6 +4,7 @@
 //! commands and appends their writes. The others follow: they serve reads and watches, and pass commands on to the one
 //! that leads.
 
+mod age;
 mod apply;
 mod clocks;
 mod forward;

@@ -289,10 +289,35 @@ fn ended_by(response: Response, freshness: Freshness) -> Response {
         return response;
     }
     let (parts, body) = response.into_parts();
-    let (mut lines, mut lost) = (body.into_data_stream(), Box::pin(freshness.lost().fuse()));
-    let lines = stream::poll_fn(move |context| match lost.poll_unpin(context) {
-        Poll::Ready(()) => Poll::Ready(Some(Err(axum::Error::new(BrokenOff)))),
-        Poll::Pending => lines.poll_next_unpin(context),
+    let (mut lines, mut lost) = (body.into_data_stream(), Box::pin(freshness.clone().lost().fuse()));
+    let lines = stream::poll_fn(move |context| {
+        // By the clock, too: after a machine was suspended, a line may be there before the log is asked.
+        if lost.poll_unpin(context).is_ready() || freshness.is_stale() {
+            return Poll::Ready(Some(Err(axum::Error::new(BrokenOff))));
+        }
+        lines.poll_next_unpin(context)
     });
     Response::from_parts(parts, Body::from_stream(lines))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{convert::Infallible, time::Duration};
+
+    use super::*;
+    use crate::api::streams::NDJSON;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stream_breaks_off_before_a_line_that_an_old_state_shows() {
+        let lines = stream::iter(["1\n", "2\n"].map(Ok::<_, Infallible>));
+        let response = Response::builder().header(header::CONTENT_TYPE, NDJSON);
+        let response = response.body(Body::from_stream(lines)).unwrap();
+        let shown = ended_by(response, Freshness::of_several());
+        let mut lines = shown.into_body().into_data_stream();
+        assert_eq!(lines.next().await.unwrap().unwrap(), "1\n");
+        // The controller stands still meanwhile, so none of its parts has noticed.
+        tokio::time::advance(Duration::from_secs(6)).await;
+        let broken = lines.next().await.unwrap().unwrap_err();
+        assert!(broken.to_string().contains("not up to date with its log"), "{broken}");
+    }
 }

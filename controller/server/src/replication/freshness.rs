@@ -18,6 +18,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
+use super::age::{AgeClock, AgeMoment};
 use crate::published::Subscription;
 
 /// The age above which nothing is shown.
@@ -40,8 +41,9 @@ pub(crate) struct Freshness(Option<Arc<Known>>);
 /// The freshness of one of several controllers.
 #[derive(Debug)]
 struct Known {
+    clock: AgeClock,
     /// The last moment of which all entries are known to be applied.
-    confirmed: watch::Sender<Instant>,
+    confirmed: watch::Sender<AgeMoment>,
     /// The last moment for whose confirmation a request waits.
     awaited: watch::Sender<Instant>,
     /// True while the age is above the bound, as far as the part that asks the log has noticed.
@@ -54,7 +56,7 @@ struct Known {
 
 impl Known {
     fn is_awaited(&self) -> bool {
-        *self.awaited.borrow() > *self.confirmed.borrow()
+        *self.awaited.borrow() > self.confirmed.borrow().at
     }
 }
 
@@ -66,15 +68,21 @@ impl Freshness {
 
     /// The freshness of one of several controllers. It counts from now.
     pub(crate) fn of_several() -> Self {
-        let now = Instant::now();
-        let (confirmed, awaited) = (watch::Sender::new(now), watch::Sender::new(now));
+        Self::counting(AgeClock::of_machine())
+    }
+
+    /// The freshness of one of several controllers, by a clock. It counts from now.
+    fn counting(clock: AgeClock) -> Self {
+        let now = clock.now();
+        let (confirmed, awaited) = (watch::Sender::new(now), watch::Sender::new(now.at));
         let (is_stale, end, set_back) = (watch::Sender::new(false), AtomicU64::new(0), Notify::new());
-        Self(Some(Arc::new(Known { confirmed, awaited, is_stale, end, set_back })))
+        Self(Some(Arc::new(Known { clock, confirmed, awaited, is_stale, end, set_back })))
     }
 
     /// Returns true if what this controller shows may be older than the bound.
     pub(crate) fn is_stale(&self) -> bool {
-        // By the clock: a process that was stopped for a while knows it before its parts do.
+        // By the clock: a process that was stopped for a while, or whose machine was suspended, knows it before its parts
+        // do.
         self.age().is_some_and(|age| age > MAX_AGE)
     }
 
@@ -85,7 +93,7 @@ impl Freshness {
 
     /// Returns the time for which this controller may not have applied what the log has; none without a log.
     pub(super) fn age(&self) -> Option<Duration> {
-        self.0.as_ref().map(|known| known.confirmed.borrow().elapsed())
+        self.0.as_ref().map(|known| known.clock.since(*known.confirmed.borrow()))
     }
 
     /// Refuses what an old state would answer.
@@ -128,7 +136,7 @@ impl Freshness {
         let mut confirmed = known.confirmed.subscribe();
         known.awaited.send_replace(since);
         // The sender is held here.
-        let _ = confirmed.wait_for(|at| *at >= since).await;
+        let _ = confirmed.wait_for(|confirmed| confirmed.at >= since).await;
     }
 
     /// Asks the log at intervals for its end, until the controller stops: all that was in the log at that moment is shown
@@ -137,10 +145,10 @@ impl Freshness {
         let Some(known) = self.0.clone() else { return };
         let mut awaited = known.awaited.subscribe();
         // The moment of the last answer, and the end of the log then, which is not reached yet.
-        let mut waiting: Option<(Instant, Revision)> = None;
+        let mut waiting: Option<(AgeMoment, Revision)> = None;
         while !stop.is_cancelled() {
             if waiting.is_none() {
-                let (asked, applied) = (Instant::now(), state.current().revision());
+                let (asked, applied) = (known.clock.now(), state.current().revision());
                 match timeout(ASK_EVERY, log.end()).await {
                     // What was applied before the question is in the log: this is not the log any more that it was.
                     Ok(Ok(end)) if end < applied => known.set_back.notify_one(),
@@ -170,7 +178,7 @@ impl Freshness {
         }
     }
 
-    fn note(&self, known: &Known, fresh_at: Option<Instant>) {
+    fn note(&self, known: &Known, fresh_at: Option<AgeMoment>) {
         if let Some(at) = fresh_at {
             known.confirmed.send_replace(at);
         }
@@ -193,5 +201,73 @@ async fn reach(mut state: Subscription, revision: Option<Revision>) {
         if !state.changed().await {
             std::future::pending::<()>().await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use periapt_host_api::StoreId;
+    use periapt_log::MemoryLog;
+    use periapt_model::Root;
+    use tokio::time::advance;
+
+    use super::*;
+    use crate::published::{Changed, Origin, Published, Publisher};
+
+    const LOG: StoreId = StoreId(uuid::Uuid::from_u128(1));
+
+    /// Returns the freshness of a controller whose machine was suspended for so many milliseconds.
+    fn on_machine(suspended_ms: &Arc<AtomicU64>) -> Freshness {
+        let suspended_ms = Arc::clone(suspended_ms);
+        Freshness::counting(AgeClock::with_suspensions(move || {
+            Duration::from_millis(suspended_ms.load(Ordering::Relaxed))
+        }))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_time_for_which_the_machine_was_suspended_is_part_of_the_age() {
+        let suspended_ms = Arc::new(AtomicU64::new(600_000));
+        let freshness = on_machine(&suspended_ms);
+        advance(Duration::from_secs(4)).await;
+        assert!(freshness.check().is_ok(), "it was suspended before");
+        suspended_ms.fetch_add(1_000, Ordering::Relaxed);
+        assert!(!freshness.is_stale());
+        suspended_ms.fetch_add(1, Ordering::Relaxed);
+        assert!(freshness.is_stale());
+        suspended_ms.fetch_add(60_000, Ordering::Relaxed);
+        let refusal = freshness.check().unwrap_err();
+        assert_eq!(refusal.code, ErrorCode::TryAgain, "{refusal}");
+        assert!(refusal.message.contains("for 65 s"), "{refusal}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_controller_whose_machine_was_suspended_shows_nothing_until_the_log_has_answered() {
+        let suspended_ms = Arc::new(AtomicU64::new(0));
+        let freshness = on_machine(&suspended_ms);
+        let (log, stop) = (MemoryLog::new(LOG).member(), CancellationToken::new());
+        let first = Published {
+            root: Root::default(),
+            store: LOG,
+            changed: Changed::at_start(Revision(0)),
+            problem: None,
+            since: Instant::now(),
+        };
+        let publisher = Publisher::new(first, Origin::Log);
+        let keeping = freshness.clone().keep(Arc::new(log.clone()), publisher.subscribe(), stop.clone());
+        let keeping = tokio::spawn(keeping);
+        advance(ASK_EVERY).await;
+        freshness.caught_up().await;
+        assert!(!freshness.is_stale());
+
+        log.cut_off();
+        suspended_ms.store(6_000, Ordering::Relaxed);
+        assert!(freshness.is_stale(), "the first request after it is refused");
+        freshness.clone().lost().await;
+        log.reconnect();
+        assert!(freshness.is_stale());
+        freshness.caught_up().await;
+        assert!(!freshness.is_stale());
+        stop.cancel();
+        keeping.await.unwrap();
     }
 }
