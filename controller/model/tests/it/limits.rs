@@ -7,12 +7,12 @@ use periapt_host_api::{
     access::ModelAccess,
     agent::RunnerCommand,
     budget::{BudgetKey, BudgetSettings},
-    command::{Caller, Command, ControllerCommand, Deploy},
+    command::{Caller, Command, ControllerCommand, Deploy, RefreshWith},
     constraints::{Constraints, Limited},
     container::{ContainerReport, ContainerState, ContainerUsage, PodState, UnitTraffic, WorkloadsReport},
     usage::WorkloadUsage,
 };
-use periapt_model::{EntityKey, Input, Root, entity::Controller, model_usage};
+use periapt_model::{EntityKey, Input, RefreshRequest, Root, entity::Controller, model_usage};
 
 use crate::world::{World, deploy_command};
 
@@ -139,6 +139,46 @@ fn a_model_has_no_more_workloads_and_no_more_memory_than_its_quotas() {
     of_web(&mut world, &[("workload-memory-limit", "512M")], &[]).unwrap();
     add(&mut world, 2).unwrap();
     assert_eq!(add(&mut world, 1).unwrap_err().code, ErrorCode::QuotaExceeded);
+}
+
+#[test]
+fn a_refresh_adds_no_workloads_beyond_a_quota_and_may_take_some_away() {
+    let mut world = deployed(2);
+    let of_containers =
+        |names: &str| format!("{{name: web, summary: s, description: d, containers: {{{names}}}}}");
+    let wider = world.upload(&of_containers("web: {}, db: {}, cache: {}"));
+    let narrower = world.upload(&of_containers("web: {}"));
+    let refresh = |world: &mut World, charm, force| {
+        let (application, with) = ("web".parse().unwrap(), RefreshWith::default());
+        world.run(Command::Refresh { application, charm, force, with }).map(drop)
+    };
+    of_web(&mut world, &[("workload-memory-limit", "1G")], &[]).unwrap();
+    of_model(&mut world, &[("workload-quota", "5")]).unwrap();
+    let stored = world.stored.clone();
+    for force in [false, true] {
+        let refused = refresh(&mut world, wider, force).unwrap_err();
+        assert_eq!(refused.code, ErrorCode::QuotaExceeded);
+        assert!(
+            refused.message.contains("would have 6 containers and WebAssembly workloads, and may have 5"),
+            "{refused}"
+        );
+        let request = RefreshRequest { application: "web".parse().unwrap(), charm: wider, force };
+        assert_eq!(world.plan(&request).unwrap().refusal, Some(refused));
+    }
+    assert_eq!(world.stored, stored);
+
+    // It leaves more than the quota, which is lower by now, and less than there was.
+    of_model(&mut world, &[("workload-quota", "1")]).unwrap();
+    refresh(&mut world, narrower, false).unwrap();
+    assert_eq!(world.application("web").charm.digest, narrower);
+    assert_eq!(refresh(&mut world, wider, false).unwrap_err().code, ErrorCode::QuotaExceeded);
+
+    of_model(&mut world, &[("workload-quota", "unlimited"), ("workload-memory-quota", "1G")]).unwrap();
+    let refused = refresh(&mut world, wider, false).unwrap_err();
+    let text = "the workloads of the model would have 6144M of memory by their limits, and may have 1024M";
+    assert!(refused.message.starts_with(text), "{refused}");
+    of_model(&mut world, &[("workload-memory-quota", "6G")]).unwrap();
+    refresh(&mut world, wider, false).unwrap();
 }
 
 #[test]
