@@ -12,6 +12,7 @@
 mod bare;
 mod commits;
 mod failover;
+mod share;
 mod site;
 mod times;
 mod watchers;
@@ -24,6 +25,7 @@ use periapt_tests::{Acknowledged, CommandDeviations, MemoryUse};
 use bare::Entries;
 use commits::{Commits, Lag, stale};
 use failover::Ending;
+use share::{SHARE, Share};
 use site::{Cpu, Site};
 use times::Times;
 use watchers::Watchers;
@@ -47,6 +49,8 @@ async fn main() -> anyhow::Result<()> {
     let mut deviations = CommandDeviations::default();
     if measured.contains(&"commits") {
         deviations += commits_and_lag(parent, Duration::from_secs(lasting.try_into()?)).await?;
+        println!();
+        deviations += commits_of_shares(parent).await?;
         println!();
     }
     if measured.contains(&"watchers") {
@@ -179,6 +183,35 @@ async fn commits_and_lag(parent: &Path, lasting: Duration) -> anyhow::Result<Com
     let (seconds, database) = (lasting.as_secs(), database as f64 / 1e6);
     let ms = |percent| times.at(percent).as_secs_f64() * 1e3;
     println!("| | {seconds} | {rate:.0} | {:.1} | {:.1} | {:.1} | {database:.0} |", ms(50), ms(99), ms(100));
+    Ok(deviations)
+}
+
+/// Measures commits of one controller, and of three whose leading one has the same share of a processor. Returns how many
+/// acknowledged commands were lost or doubled.
+async fn commits_of_shares(parent: &Path) -> anyhow::Result<CommandDeviations> {
+    let mut deviations = CommandDeviations::default();
+    let share = match Share::create() {
+        Ok(share) => share,
+        Err(reason) => {
+            eprintln!("commits of controllers with a share of a processor are left out: {reason:#}");
+            return Ok(deviations);
+        }
+    };
+    println!(
+        "| 64 clients, a controller with {:.2} of a processor | commits/s | beside one controller | entries/s |",
+        f64::from(SHARE) / 1e3
+    );
+    println!("| --- | ---: | ---: | ---: |");
+    let mut first = None;
+    for (name, is_alone) in [("one, RocksDB", true), ("three, the leading one", false)] {
+        let site = if is_alone { Site::alone(parent)? } else { Site::of_three(parent)? };
+        let leader = if is_alone { 0 } else { site.leader().await? };
+        share.give(site.host(leader)?)?;
+        let commits = Commits::measured(&site, leader, &[leader]).await?;
+        deviations += site.deviations(&commits.acknowledged).await?;
+        let ratio = commits.rate / *first.get_or_insert(commits.rate);
+        println!("| {name} | {:.0} | {ratio:.2} | {:.0} |", commits.rate, commits.batches);
+    }
     Ok(deviations)
 }
 
