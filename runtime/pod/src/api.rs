@@ -25,6 +25,7 @@ use crate::{
     files::{FileBounds, FileError, Quota, Room},
 };
 use answer::{answered, read_json, refused};
+pub(crate) use exec::PodPrograms;
 use query::Query;
 
 /// The readers of logs at a time that wait for more.
@@ -42,8 +43,8 @@ pub(crate) struct State {
     owner: Option<(u32, u32)>,
     /// The bound on files; none if their file system has one.
     quota: Option<Quota>,
-    /// The search path of processes that are given none.
-    search_path: String,
+    /// The programs that commands can name.
+    programs: PodPrograms,
     followers: Arc<Semaphore>,
     transfers: Arc<Semaphore>,
 }
@@ -54,12 +55,12 @@ impl State {
         handle: Handle,
         (root, owner): (PathBuf, Option<(u32, u32)>),
         file_bounds: Option<FileBounds>,
-        search_path: String,
+        programs: PodPrograms,
     ) -> Self {
         let (followers, transfers) = (Semaphore::new(MAX_FOLLOWERS), Semaphore::new(MAX_TRANSFERS));
         let quota = file_bounds.map(Quota::new);
         let (followers, transfers) = (Arc::new(followers), Arc::new(transfers));
-        Self { handle, root, owner, quota, search_path, followers, transfers }
+        Self { handle, root, owner, quota, programs, followers, transfers }
     }
 
     /// Returns the room for the files of a request; none if there is no bound.

@@ -7,7 +7,12 @@ pub(crate) mod terminal;
 mod thread;
 mod wasm;
 
-use std::{collections::BTreeMap, io, os::fd::OwnedFd, path::PathBuf};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io,
+    os::fd::OwnedFd,
+    path::PathBuf,
+};
 
 use periapt_pebble::{ProcessId, Signal, Spawn};
 use tokio::sync::mpsc;
@@ -15,6 +20,7 @@ use tokio::sync::mpsc;
 use crate::{files::FileBounds, names::Names, network::Network, outward::WorkloadNetwork};
 pub use plain::Plain;
 pub(crate) use thread::{Order, Orders, Report, start};
+pub(crate) use wasm::no_workload;
 pub use wasm::{Wasm, WasmListen, WasmOptions, WasmWorkload};
 
 /// A driver with its options.
@@ -126,6 +132,11 @@ pub trait Driver: Send {
     /// Returns whether processes can have terminals.
     fn terminals(&self) -> Terminals {
         Terminals::Offered
+    }
+
+    /// Returns the names of all programs that it runs; none if these are the executable files below [`root`](Self::root).
+    fn programs(&self) -> Option<BTreeSet<String>> {
+        None
     }
 
     /// Starts a process in a process group of its own.

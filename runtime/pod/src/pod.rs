@@ -22,7 +22,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    api,
+    api::{self, PodPrograms},
     authorities::Authorities,
     connection::{Callers, serve_tcp, serve_unix},
     core::{Core, Ways},
@@ -118,6 +118,7 @@ pub(crate) async fn serve(
     } = served;
     driver.create().map_err(PodError::Setup)?;
     let (root, file_bounds, terminals) = (driver.root(), driver.file_bounds(), driver.terminals());
+    let programs = driver.programs().map_or(PodPrograms::Files { search_path }, PodPrograms::Workloads);
     let (sockets, calls) = keeper.is_some().then(mpsc::unbounded_channel).unzip();
     let outward = Outward::new(workload_network, network.clone(), sockets.as_ref());
     let outward = outward.map_err(PodError::Setup)?;
@@ -132,7 +133,7 @@ pub(crate) async fn serve(
     let ways = Ways { network: network.clone(), outward, authorities, terminals };
     let (core, handle, mut ends) = Core::new(supervisor, orders.clone(), reports, ways, services);
     let (notices, states) = (handle.notices(), handle.states());
-    let state = Arc::new(api::State::new(handle, (root, owner), file_bounds, search_path));
+    let state = Arc::new(api::State::new(handle, (root, owner), file_bounds, programs));
     let mut servers = tokio::task::JoinSet::new();
     let mut bound = None;
     if let Some(Listeners { unix, open, bound: file }) = listeners {

@@ -1,6 +1,6 @@
 //! Commands and their websockets.
 
-use std::{path::Path as FilePath, sync::Arc};
+use std::{collections::BTreeSet, path::Path as FilePath, sync::Arc};
 
 use axum::{
     Extension,
@@ -27,13 +27,25 @@ use super::{
     State,
     answer::{answered, read_json, refused},
 };
-use crate::driver::accounts::Accounts;
+use crate::driver::{accounts::Accounts, no_workload};
 
 /// The text that a server of websockets answers a key with (RFC 6455).
 const WEBSOCKET_GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
 /// The most bytes of one message: clients send at most some tens of KiB at once.
 const MAX_MESSAGE: usize = 1 << 20;
+
+/// The programs that commands can name.
+#[derive(Debug)]
+pub(crate) enum PodPrograms {
+    /// Executable files.
+    Files {
+        /// The search path of processes that are given none.
+        search_path: String,
+    },
+    /// Workloads with these names.
+    Workloads(BTreeSet<String>),
+}
 
 /// Begins a command.
 pub(super) async fn exec(
@@ -51,7 +63,7 @@ pub(super) async fn exec(
     }
     let shared = state.clone();
     let checked =
-        tokio::task::spawn_blocking(move || check(&shared.root, &shared.search_path, &body).map(|()| body))
+        tokio::task::spawn_blocking(move || check(&shared.root, &shared.programs, &body).map(|()| body))
             .await;
     match checked {
         Ok(Ok(body)) => state.ask(caller, PodRequest::Exec(Box::new(body))).await,
@@ -61,7 +73,7 @@ pub(super) async fn exec(
 }
 
 /// Refuses a program or an account that is not there, while the client can still be told at once.
-fn check(root: &FilePath, search_path: &str, body: &ExecBody) -> Result<(), String> {
+fn check(root: &FilePath, programs: &PodPrograms, body: &ExecBody) -> Result<(), String> {
     let account = periapt_pebble::Account {
         user: body.user.clone().filter(|it| !it.is_empty()),
         user_id: body.user_id,
@@ -70,6 +82,11 @@ fn check(root: &FilePath, search_path: &str, body: &ExecBody) -> Result<(), Stri
     };
     Accounts::read(root).resolve(&account)?;
     let Some(program) = body.command.first().filter(|it| !it.is_empty()) else { return Ok(()) };
+    let search_path = match programs {
+        PodPrograms::Files { search_path } => search_path.as_str(),
+        PodPrograms::Workloads(names) if names.contains(program) => return Ok(()),
+        PodPrograms::Workloads(names) => return Err(no_workload(program, names.iter())),
+    };
     // The environment and directory of a service are known to the core alone; the driver finds out.
     if body.service_context.as_ref().is_some_and(|it| !it.is_empty()) {
         return Ok(());
@@ -158,5 +175,20 @@ mod tests {
         assert_eq!(accepted(&headers).unwrap(), "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
         headers.remove(SEC_WEBSOCKET_VERSION);
         assert_eq!(accepted(&headers), None);
+    }
+
+    #[test]
+    fn commands_are_executable_files_or_the_workloads_of_a_charm() {
+        let root = tempfile::tempdir().unwrap();
+        let refusal = |programs: &PodPrograms, command: &str| {
+            let body: ExecBody = serde_json::from_value(serde_json::json!({ "command": [command] })).unwrap();
+            check(root.path(), programs, &body).err()
+        };
+        let files = PodPrograms::Files { search_path: "/bin".to_owned() };
+        let workloads = PodPrograms::Workloads(["job".to_owned(), "web".to_owned()].into());
+        assert_eq!(refusal(&files, "job").unwrap(), "cannot find executable \"job\"");
+        assert_eq!(refusal(&workloads, "job"), None);
+        let reason = "there is no workload \"sh\"; the charm declares: job, web";
+        assert_eq!(refusal(&workloads, "sh").unwrap(), reason);
     }
 }

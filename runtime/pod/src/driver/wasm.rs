@@ -2,7 +2,7 @@
 //! engine's sandbox and behind the system's fence (`docs/decisions/0086-*`).
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs::DirBuilder,
     io,
     net::{IpAddr, SocketAddr, TcpListener},
@@ -111,10 +111,7 @@ impl Wasm {
 
     /// Returns the workload of a command's first word.
     fn workload(&self, name: &str) -> Result<&WasmWorkload, String> {
-        self.options.workloads.get(name).ok_or_else(|| {
-            let names: Vec<&str> = self.options.workloads.keys().map(String::as_str).collect();
-            format!("there is no workload {name:?}; the charm declares: {}", names.join(", "))
-        })
+        self.options.workloads.get(name).ok_or_else(|| no_workload(name, self.options.workloads.keys()))
     }
 
     fn order(&self, workload: &WasmWorkload, spawn: &Spawn, calls: Option<RawFd>) -> WorkloadOrder {
@@ -142,6 +139,12 @@ impl Wasm {
             }
         }
     }
+}
+
+/// Returns the reason why a command with this first word cannot be run, with the names of all workloads.
+pub(crate) fn no_workload<'a>(name: &str, workloads: impl Iterator<Item = &'a String>) -> String {
+    let names: Vec<&str> = workloads.map(String::as_str).collect();
+    format!("there is no workload {name:?}; the charm declares: {}", names.join(", "))
 }
 
 fn listen_on(address: SocketAddr) -> Result<TcpListener, String> {
@@ -192,6 +195,10 @@ impl Driver for Wasm {
 
     fn terminals(&self) -> Terminals {
         Terminals::Absent
+    }
+
+    fn programs(&self) -> Option<BTreeSet<String>> {
+        Some(self.options.workloads.keys().cloned().collect())
     }
 
     fn spawn(&mut self, process: ProcessId, spawn: &Spawn, streams: Streams) -> Result<(), String> {
