@@ -58,6 +58,7 @@ mod tracing;
 mod trying;
 mod upgrading;
 mod users;
+mod wasm_commands;
 mod wasm_workloads;
 mod watching;
 mod web_notes;
