@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
 
 use super::{
     super::row::{AttackRow, StoppedBy},
@@ -46,6 +46,9 @@ const MAX_HEAD: usize = 64 << 10;
 
 /// The most memory of the server's process, in bytes: 512 MiB of all instances, and as much for code and connections.
 const MAX_MEMORY: u64 = 1 << 30;
+
+/// The answer of the hostile server to a call of its own.
+const ANSWERED: &str = "404 no such mode";
 
 /// The words of a guest whose call has left its process for nowhere. A server that was reached would leave others.
 const REFUSALS: [&str; 3] = ["HttpRequestDenied", "HttpRequestUriInvalid", "refused: "];
@@ -215,6 +218,9 @@ impl AttackedAgent {
     }
 
     fn server_targets(&self) -> anyhow::Result<StoppedBy> {
+        // A server that could ask nobody would be refused everywhere. This one reaches its own port.
+        let own = get(&format!("/ask?localhost:{SERVER}"))?;
+        ensure!(own.body().contains(ANSWERED), "the hostile server does not reach itself: {own:?}");
         let (host, controller, peers) = (host_address(), self.controller, self.peers);
         let targets = [
             "169.254.169.254:80".to_owned(),
