@@ -130,15 +130,19 @@ mod tests {
 
     use super::*;
 
-    /// Packs a directory with one file as an image, and returns its archive.
+    /// Packs a directory with one file as an image for this host, and returns its archive.
     fn image(directory: &Path, content: &str) -> PathBuf {
+        image_for(ImagePlatform::of_this_host(), directory, content)
+    }
+
+    /// Packs a directory with one file as an image for a platform, and returns its archive.
+    fn image_for(platform: ImagePlatform, directory: &Path, content: &str) -> PathBuf {
         let root = directory.join("root");
         fs::create_dir_all(root.join("etc/deep")).unwrap();
         fs::write(root.join("etc/deep/marker"), content).unwrap();
         fs::hard_link(root.join("etc/deep/marker"), root.join("etc/other")).unwrap();
         std::os::unix::fs::symlink("etc/other", root.join("link")).unwrap();
         let settings = ImageSettings { environment: vec!["A=1".to_owned()], ..ImageSettings::default() };
-        let platform = ImagePlatform::of_this_host();
         let recipe = ImageRecipe { directory: root.clone(), settings, platform, reference: None };
         let archive = directory.join(format!("{content}.tar"));
         pack_image(&recipe, &archive, &ImageLimits::default()).unwrap();
@@ -209,5 +213,24 @@ mod tests {
         let refused = behind(&images, || unpack(&images, Digest::of(b"one"), file).unwrap_err());
         assert!(!refused.is_of_host(), "{refused}");
         assert_eq!(fs::read_dir(images.join(OWNERS)).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn an_image_for_another_architecture_is_refused_and_leaves_nothing() {
+        let outside = tempfile::tempdir().unwrap();
+        let images = outside.path().join("images");
+        for name in [LAYERS, OWNERS] {
+            fs::create_dir_all(images.join(name)).unwrap();
+        }
+        let own = ImagePlatform::of_this_host();
+        let other = ImagePlatform { architecture: "riscv64".to_owned(), ..own.clone() };
+        let archive = File::open(image_for(other, outside.path(), "one")).unwrap();
+        let refused = behind(&images, || unpack(&images, Digest::of(b"one"), archive).unwrap_err());
+        assert!(!refused.is_of_host(), "{refused}");
+        let reason = format!("the image is for linux/riscv64, and {own} is wanted");
+        assert_eq!(refused.to_string(), reason);
+        for name in [LAYERS, OWNERS] {
+            assert_eq!(fs::read_dir(images.join(name)).unwrap().count(), 0, "{name}");
+        }
     }
 }
