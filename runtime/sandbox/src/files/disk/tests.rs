@@ -1,8 +1,15 @@
 //! Tests of storage as hooks use it, and of changes by the host.
 
-use std::{fs, os::unix::fs::symlink, sync::Arc, time::Duration};
+use std::{
+    fs,
+    os::unix::fs::{chown, symlink},
+    sync::Arc,
+    thread,
+    time::Duration,
+};
 
 use periapt_host_api::Timestamp;
+use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorFlags, ErrorCode, OpenFlags};
 
 use super::{
@@ -242,4 +249,34 @@ fn times_are_the_hooks_and_listings_are_sorted() {
     assert_eq!(stat.data_modification_timestamp.unwrap().seconds, 2_000);
     assert_eq!(stat.data_access_timestamp.unwrap().seconds, 1_000, "of its making: reading changes no time");
     assert_eq!(files.stat_handle(root).unwrap().data_modification_timestamp.unwrap().seconds, 1_000);
+}
+
+#[test]
+fn a_hook_changes_the_files_of_a_workloads_other_user() {
+    /// The user `www-data` of Debian's images.
+    const OTHER: u32 = 33;
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("SKIPPED: only root gives files to another user");
+        return;
+    }
+    let bench = Bench::new(bounds(100, 100));
+    bench.write("log", 3).unwrap();
+    chown(bench.inside().join("log"), Some(OTHER), Some(OTHER)).unwrap();
+    // Capabilities are those of a thread, which has a runner's alone.
+    thread::scope(|scope| {
+        let hook = scope.spawn(|| {
+            let kept = CapabilitySet::DAC_OVERRIDE | CapabilitySet::DAC_READ_SEARCH;
+            let inheritable = CapabilitySet::empty();
+            set_capabilities(None, CapabilitySets { effective: kept, permitted: kept, inheritable }).unwrap();
+            let (mut files, root) = bench.hook(false);
+            let file = files.open_at(root, "log", OpenFlags::empty(), WRITE).unwrap();
+            files.writable(file).unwrap().write(3, &[8; 5], Duration::from_secs(2_000)).unwrap();
+            files.writable(file).unwrap().resize(4, Duration::from_secs(2_000)).unwrap();
+            let truncated = files.open_at(root, "log", OpenFlags::TRUNCATE, WRITE).unwrap();
+            files.writable(truncated).unwrap().write(0, b"anew", Duration::from_secs(2_000)).unwrap();
+        });
+        hook.join().unwrap();
+    });
+    assert_eq!(fs::read(bench.inside().join("log")).unwrap(), b"anew");
+    assert_eq!(bench.filesystem.used(), Used { bytes: 2 * BLOCK, files: 1 });
 }
