@@ -7,6 +7,7 @@
 //! controller.
 
 mod clock;
+mod count;
 mod helper;
 mod holder;
 mod host;
@@ -18,6 +19,7 @@ mod protocol;
 mod runner;
 mod unpack;
 
+pub use count::run_count_helper;
 pub use helper::run_compile_helper;
 pub use holder::run_holder;
 pub use keeper::{

@@ -165,6 +165,8 @@ pub struct ChildProgram {
     pub holder: Vec<OsString>,
     /// The arguments for the process that unpacks images: it calls [`crate::run_unpack_helper`].
     pub unpack_helper: Vec<OsString>,
+    /// The arguments for the process that counts the files of containers' users: it calls [`crate::run_count_helper`].
+    pub count_helper: Vec<OsString>,
     /// The whole environment of all. They see no other variables of the agent.
     pub environment: Vec<(OsString, OsString)>,
 }

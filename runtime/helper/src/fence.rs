@@ -36,6 +36,8 @@ pub enum Fence<'a> {
     /// The fence of a helper that unpacks images below a directory. It makes files, directories and links of any kind there,
     /// and opens nothing else.
     Unpacker(&'a Path),
+    /// The fence of a helper that counts the files below a directory. It lists the directories there, and reads no file.
+    Counter(&'a Path),
     /// A runner's. It also opens files in some directories, and maps code.
     Runner(&'a RunnerPaths),
     /// A workload's. It reads some directories, accepts connections on an open socket, and maps code.
@@ -139,7 +141,7 @@ impl Fence<'_> {
             Self::Helper => CapabilitySet::empty(),
             // The agent's directory may lie in another user's home.
             Self::Runner(_) => CapabilitySet::DAC_OVERRIDE | CapabilitySet::DAC_READ_SEARCH,
-            Self::Workload(_) | Self::Unpacker(_) => CapabilitySet::DAC_READ_SEARCH,
+            Self::Workload(_) | Self::Unpacker(_) | Self::Counter(_) => CapabilitySet::DAC_READ_SEARCH,
             Self::Pod(places) => {
                 keep(CapabilitySet::DAC_READ_SEARCH, CapabilitySet::empty())?;
                 match places.are_reachable() {

@@ -9,6 +9,7 @@
 
 mod calls;
 mod driver;
+mod enter;
 mod error;
 mod gap;
 mod gate;
@@ -25,6 +26,7 @@ mod syscalls;
 mod unit_network;
 mod wire;
 
+pub use enter::enter_users_of_containers;
 pub use error::ContainerError;
 pub use gap::Gap;
 pub use guard::run_in_container;

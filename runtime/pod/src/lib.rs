@@ -27,7 +27,7 @@ mod streams;
 
 pub use container::{
     ContainerError, ContainerLimits, ContainerOptions, ContainerProgram, ContainerUser, Gap, MountAccess,
-    MountedDirectory, run_contained, run_in_container,
+    MountedDirectory, enter_users_of_containers, run_contained, run_in_container,
 };
 pub use driver::{
     Driver, DriverKind, Plain, Streams, Terminals, Wasm, WasmListen, WasmOptions, WasmWorkload,

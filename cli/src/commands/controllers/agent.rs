@@ -15,7 +15,7 @@ use periapt_host_api::{AgentName, TagName, agent::JoinText};
 use periapt_transport::{Readers, read_file};
 
 use crate::{
-    agent_program::child_program,
+    agent_program::child_program_of,
     commands::{Runtime, Verb},
     context::Context,
     error::{Explain as _, Failure, Result, with_source},
@@ -46,6 +46,9 @@ pub(crate) enum Agent {
     /// An agent's process for one model: started by an agent, with a socket as its standard input
     #[command(hide = true)]
     Runner {
+        /// Become root of the users of containers first
+        #[arg(long)]
+        container_users: bool,
         /// Its directories.
         directories: String,
     },
@@ -58,6 +61,12 @@ pub(crate) enum Agent {
     /// An agent's process that unpacks one image: started by an agent
     #[command(hide = true)]
     UnpackHelper {
+        /// Its order.
+        order: String,
+    },
+    /// An agent's process that counts the files of containers' users: started by an agent
+    #[command(hide = true)]
+    CountHelper {
         /// Its order.
         order: String,
     },
@@ -181,6 +190,7 @@ impl Verb for Agent {
             Self::Runner { .. }
             | Self::CompileHelper { .. }
             | Self::UnpackHelper { .. }
+            | Self::CountHelper { .. }
             | Self::HoldPods { .. }
             | Self::Workload { .. }
             | Self::PodInside { .. } => Err(Failure::new("started by an agent only")),
@@ -195,9 +205,15 @@ impl Verb for Agent {
             Self::EndPods { .. } => Runtime::AllCores(Service { name: "periapt-agent", log_format: None }),
             Self::HoldPods { job } => Runtime::Own(periapt_agent::run_holder, job),
             Self::Pod(pod) => Runtime::Fenced(Service { name: "periapt-pod", log_format: None }, &**pod),
-            Self::Runner { directories } => Runtime::Own(periapt_agent::run_runner, directories),
+            Self::Runner { container_users: true, directories } => {
+                Runtime::Own(run_runner_of_containers, directories)
+            }
+            Self::Runner { container_users: false, directories } => {
+                Runtime::Own(periapt_agent::run_runner, directories)
+            }
             Self::CompileHelper { order } => Runtime::Own(periapt_agent::run_compile_helper, order),
             Self::UnpackHelper { order } => Runtime::Own(periapt_agent::run_unpack_helper, order),
+            Self::CountHelper { order } => Runtime::Own(run_count_helper, order),
             Self::Workload { name } => Runtime::Own(run_workload, name),
             Self::PodInside { order } => Runtime::Own(periapt_pod::run_contained, order),
         }
@@ -255,7 +271,7 @@ impl Run {
                 controllers,
                 self.name.clone(),
                 data,
-                child_program(environment_of_processes(self.log_format)),
+                child_program_of(pods, environment_of_processes(self.log_format)),
             )
         };
         let agent = options.build().map_err(with_source)?;
@@ -286,6 +302,24 @@ impl Run {
 /// Runs a workload with the order that its pod has put into the environment.
 fn run_workload(_name: &str) -> ExitCode {
     periapt_workload::run_workload(&std::env::var(WORKLOAD_VARIABLE).unwrap_or_default())
+}
+
+/// Runs a runner with rights over the files of the containers' users.
+fn run_runner_of_containers(directories: &str) -> ExitCode {
+    // Without them, hooks with storage that has such files tell so.
+    if let Err(error) = periapt_pod::enter_users_of_containers() {
+        tracing::warn!(%error, "a runner has no rights over the files of other users of containers");
+    }
+    periapt_agent::run_runner(directories)
+}
+
+/// Runs a count helper with rights over the files of the containers' users.
+fn run_count_helper(order: &str) -> ExitCode {
+    // Without them, the helper says that they are missing.
+    if let Err(error) = periapt_pod::enter_users_of_containers() {
+        tracing::debug!(%error, "a count helper has no rights over the files of other users of containers");
+    }
+    periapt_agent::run_count_helper(order)
 }
 
 /// Returns the join token of the file, standard input or environment.

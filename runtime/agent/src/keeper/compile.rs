@@ -100,6 +100,7 @@ mod tests {
                 pod: Vec::new(),
                 holder: Vec::new(),
                 unpack_helper: Vec::new(),
+                count_helper: Vec::new(),
                 environment: Vec::new(),
             },
         };

@@ -25,6 +25,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
+mod counter;
 mod held;
 mod life;
 mod limits;
@@ -44,6 +45,7 @@ mod trial;
 mod usage;
 mod wanted;
 
+pub(crate) use counter::StorageCounter;
 pub(crate) use held::HeldPods;
 use life::PodBoard;
 use limits::SetLimits;

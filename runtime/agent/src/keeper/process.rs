@@ -150,6 +150,7 @@ mod tests {
             pod: Vec::new(),
             holder: Vec::new(),
             unpack_helper: Vec::new(),
+            count_helper: Vec::new(),
             environment: vec![("PERIAPT_TEST".into(), "given".into())],
         })
     }

@@ -264,7 +264,10 @@ impl AgentService {
             memory,
             (directories.pods(), directories.pod_locks()),
         );
-        let pods = Arc::new(pods.holding(holding.holder.clone(), Arc::clone(&holding.pods)));
+        let pods = pods
+            .holding(holding.holder.clone(), Arc::clone(&holding.pods))
+            .counting(workloads::storage_counter(&self.options));
+        let pods = Arc::new(pods);
         let shared = Arc::new(Shared {
             agent: self.options.name.clone(),
             controller,

@@ -6,7 +6,7 @@ use super::{
     directories::Directories,
     holding::Holding,
     images::Images,
-    pods::{PodProgram, for_status, try_container},
+    pods::{PodProgram, StorageCounter, for_status, try_container},
 };
 use crate::options::{ChildProgram, ContainerDriver, HostGaps, Options, PodDrivers};
 
@@ -37,6 +37,12 @@ pub async fn end_pods(data: &Path) {
 /// Returns the program of an agent's pods.
 pub(super) fn pod_program(options: &Options) -> PodProgram {
     program_of_pods(options.program.clone())
+}
+
+/// Returns the counter of storage that workloads write.
+pub(super) fn storage_counter(options: &Options) -> StorageCounter {
+    let ChildProgram { path, count_helper: arguments, environment, .. } = options.program.clone();
+    StorageCounter::new(periapt_helper::Program { path, arguments, environment })
 }
 
 fn program_of_pods(ChildProgram { path, pod: arguments, mut environment, .. }: ChildProgram) -> PodProgram {

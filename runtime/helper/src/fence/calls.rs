@@ -133,6 +133,9 @@ const UNPACKER: &[c_long] = &[
     libc::SYS_pwrite64,
 ];
 
+/// Calls for a counter: the names and sizes of files.
+const COUNTER: &[c_long] = &[libc::SYS_openat, libc::SYS_statx, libc::SYS_newfstatat, libc::SYS_getdents64];
+
 /// Calls for a pod beside a workload's: the start and the end of its workloads' processes, and what these call before they
 /// raise a fence of their own.
 const POD: &[c_long] = &[
@@ -255,6 +258,10 @@ fn program(fence: Fence<'_>) -> Result<BpfProgram, BackendError> {
         Fence::Unpacker(_) => {
             rules.extend(no_code()?);
             vec![COMMON, UNPACKER, OLDER_FILES, OLDER_UNPACKER]
+        }
+        Fence::Counter(_) => {
+            rules.extend(no_code()?);
+            vec![COMMON, COUNTER]
         }
         Fence::Runner(_) => {
             rules.extend(runner_conditional()?);

@@ -47,6 +47,9 @@ impl Fence<'_> {
                 return directories.iter().filter_map(of).collect();
             }
             Self::Pod(places) => return places.allowed(),
+            Self::Counter(directory) => {
+                return place(directory, BitFlags::from(AccessFs::ReadDir)).into_iter().collect();
+            }
             Self::Unpacker(directory) => {
                 // Whiteouts of overlays are devices with the number 0.
                 let make = AccessFs::WriteFile
@@ -76,7 +79,7 @@ pub(super) fn confine(fence: Fence<'_>) -> Result<(), FenceError> {
 fn restrict(fence: Fence<'_>) -> Result<RulesetStatus, RulesetError> {
     let rules = Ruleset::default();
     let rules = match fence {
-        Fence::Helper | Fence::Workload(_) | Fence::Pod(_) => rules,
+        Fence::Helper | Fence::Workload(_) | Fence::Pod(_) | Fence::Counter(_) => rules,
         // Before Linux 5.19 Landlock forbids renames and links from one directory to another, which hooks may do in their
         // storage, and images have. There they have no fence, rather than storage with other rules.
         Fence::Runner(_) | Fence::Unpacker(_) => rules

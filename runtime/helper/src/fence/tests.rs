@@ -175,6 +175,29 @@ fn an_unpacker_writes_below_its_directory_alone() {
 }
 
 #[test]
+fn a_counter_lists_its_directory_and_reads_no_file() {
+    let root = tempfile::tempdir().unwrap();
+    let own = root.path().join("own");
+    fs::create_dir_all(own.join("deep")).unwrap();
+    fs::write(own.join("deep/file"), "a unit's").unwrap();
+    symlink(root.path(), own.join("out")).unwrap();
+    behind(Fence::Counter(&own), || {
+        assert_none(escapes());
+        assert_none(vec![
+            ("a file of its own", fs::read(own.join("deep/file")).is_ok()),
+            ("a change of a file", fs::write(own.join("deep/file"), "x").is_ok()),
+            ("a new file", fs::write(own.join("new"), "x").is_ok()),
+            ("the end of a file", fs::remove_file(own.join("deep/file")).is_ok()),
+            ("the directory above", fs::read_dir(root.path()).is_ok()),
+            ("the directory above through a link", fs::read_dir(own.join("out")).is_ok()),
+            ("code", maps_code()),
+        ]);
+        assert_eq!(fs::read_dir(own.join("deep")).unwrap().count(), 1);
+        assert_eq!(fs::symlink_metadata(own.join("deep/file")).unwrap().len(), 8);
+    });
+}
+
+#[test]
 fn a_workload_reads_its_directories_and_accepts_connections_to_its_socket() {
     let root = tempfile::tempdir().unwrap();
     let own = root.path().join("own");

@@ -125,6 +125,28 @@ pub(super) fn fork_as_init() -> io::Result<Option<Pid>> {
     Ok(Pid::from_raw(c_int::try_from(checked(pid)?).map_err(io::Error::other)?))
 }
 
+/// Copies this process into a new namespace of users. The copy does nothing, and ends once the pipe has no writer.
+pub(super) fn fork_with_users((waits, go): (&io::PipeReader, &io::PipeWriter)) -> io::Result<Pid> {
+    let (waits, go) = (waits.as_raw_fd(), go.as_raw_fd());
+    let flags = c_long::from(libc::CLONE_NEWUSER | libc::SIGCHLD);
+    #[expect(
+        unsafe_code,
+        reason = "the child has a copy of this memory, and makes system calls alone until it ends; the pointer is that of a \
+                  value that lives"
+    )]
+    unsafe {
+        let pid = checked(libc::syscall(libc::SYS_clone, flags, NOTHING, NOTHING, NOTHING, NOTHING))?;
+        if pid != 0 {
+            let pid = c_int::try_from(pid).ok().and_then(Pid::from_raw);
+            return pid.ok_or_else(|| io::Error::other("the kernel gave no process"));
+        }
+        let mut byte = 0_u8;
+        libc::close(go);
+        libc::read(waits, ptr::from_mut(&mut byte).cast(), 1);
+        libc::_exit(0)
+    }
+}
+
 /// Leaves the namespace of cgroups for a new one, whose root is the own cgroup.
 pub(super) fn leave_cgroups() -> io::Result<()> {
     #[expect(

@@ -57,6 +57,12 @@ pub enum FilesystemError {
     /// Another process holds the lock, such as a runner that is ending.
     #[error("storage is in use by another process")]
     InUse,
+    /// Directories of a container's other users lie in it, and this process has no rights over their files.
+    #[error(
+        "directories of other users of a container lie in it ({0}): the agent needs `--workloads namespaces`, newuidmap, \
+         newgidmap and its range in /etc/subuid and /etc/subgid, or to run as root"
+    )]
+    Foreign(#[source] io::Error),
     /// The directory cannot be opened, counted or deleted.
     #[error("storage cannot be used: {0}")]
     Unusable(#[from] io::Error),
@@ -81,6 +87,16 @@ pub fn measure_storage(directory: &Path, bounds: Bounds) -> io::Result<Option<Us
         Ok(())
     })?;
     Ok(Some(used).filter(|used| is_whole && used.bytes <= bounds.bytes))
+}
+
+impl FilesystemError {
+    /// Returns the error of a walk through the content.
+    fn of_content(error: io::Error) -> Self {
+        match rustix::io::Errno::from_io_error(&error) {
+            Some(rustix::io::Errno::ACCESS) => Self::Foreign(error),
+            _ => Self::Unusable(error),
+        }
+    }
 }
 
 /// A directory with limits, locked by this process.
@@ -132,7 +148,8 @@ impl Filesystem {
                 walk::WalkEntry::Directory { .. } => BLOCK,
             };
             Ok(())
-        })?;
+        })
+        .map_err(FilesystemError::of_content)?;
         let free_space = FreeSpace::new(Arc::clone(&root));
         let count = Mutex::new(Count { bounds, used, free_space, open: BTreeMap::new() });
         Ok(Self { root, count })
@@ -147,7 +164,7 @@ impl Filesystem {
             Err(FilesystemError::Unusable(error)) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             root => root?,
         };
-        walk::all(root.as_fd(), |seen| walk::remove(&seen))?;
+        walk::all(root.as_fd(), |seen| walk::remove(&seen)).map_err(FilesystemError::of_content)?;
         Ok(std::fs::remove_dir(directory)?)
     }
 

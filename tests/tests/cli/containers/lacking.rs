@@ -1,14 +1,14 @@
 //! Agents on hosts that lack something for containers: what is missing and what helps is in `status`, and in the error of
 //! an agent that requires it.
 
-use std::{fs, os::unix::fs::MetadataExt as _, process::Command};
+use std::{fs, os::unix::fs::MetadataExt as _, path::PathBuf, process::Command};
 
 use anyhow::{Context as _, ensure};
-use periapt_tests::{Installation, binary, skipped};
+use periapt_tests::{Installation, binary, packed_changed, signal, skipped};
 use serde_json::{Value, json};
 
 use super::{Scene, make_root, registries::tool};
-use crate::workloads::{processes, until};
+use crate::workloads::{children, processes, until};
 
 /// A host that a test makes: the options of `unshare`, and the script of a shell that runs its arguments in the end.
 #[derive(Clone, Copy)]
@@ -69,6 +69,15 @@ fn on_host(periapt: &Installation, host: Host) -> Command {
 
 /// Starts an agent on such a host, and a unit with a container; none where no such host can be made.
 fn started(host: Host, variables: &[(&'static str, &str)]) -> anyhow::Result<Option<Scene>> {
+    let scene = with_agent(host, variables)?;
+    if let Some(scene) = &scene {
+        scene.periapt.deploy("probe", ["--resource", "image=one.tar"])?;
+    }
+    Ok(scene)
+}
+
+/// Starts an agent on such a host, and packs an image; none where no such host can be made.
+fn with_agent(host: Host, variables: &[(&'static str, &str)]) -> anyhow::Result<Option<Scene>> {
     let variables = variables.iter().map(|(name, value)| (*name, (*value).to_owned()));
     let periapt = Installation::empty()?.with_environment(variables);
     let root = periapt.path().join("root");
@@ -89,7 +98,6 @@ fn started(host: Host, variables: &[(&'static str, &str)]) -> anyhow::Result<Opt
     let starter = on_host(&periapt, host);
     let mut agent = periapt.agent_by(starter, "worker", &log, ["--workloads", "namespaces"])?;
     ensure!(agent.first_line()? == "ready worker", "{}", fs::read_to_string(&log)?);
-    periapt.deploy("probe", ["--resource", "image=one.tar"])?;
     Ok(Some(Scene { periapt, agent }))
 }
 
@@ -133,6 +141,12 @@ fn start_as_web(scene: &Scene, command: &str) -> anyhow::Result<()> {
     scene.ask(&format!("web POST /v1/layers {add}"))?;
     scene.ask(&format!("web POST /v1/services {}", json!({"action": "replan"})))?;
     Ok(())
+}
+
+/// Returns the directory of the storage `scratch/0` on the host.
+fn scratch(periapt: &Installation) -> anyhow::Result<PathBuf> {
+    let mut models = fs::read_dir(periapt.path().join("worker/storage"))?;
+    Ok(models.next().context("no model has storage")??.path().join("scratch-0"))
 }
 
 #[test]
@@ -214,4 +228,64 @@ fn a_user_with_a_range_of_ids_has_containers_with_users_unless_it_can_get_no_rig
     assert!(of_machine(&status).contains(remedy), "{status}");
     scene.periapt.ok_until(&["show-unit", "probe/0"], |shown| shown.contains("state: running"))?;
     Ok(())
+}
+
+#[test]
+fn an_agent_that_is_not_root_counts_mounts_and_deletes_the_storage_of_services_of_other_users()
+-> anyhow::Result<()> {
+    // Only root can be another user and install programs with rights.
+    if fs::metadata("/proc/self")?.uid() != 0 {
+        return Ok(());
+    }
+    let Some(programs) = tool("uidmap")? else { return Ok(()) };
+    let programs = programs.to_str().context("a path")?;
+    let Some(scene) = with_agent(WITH_RANGE, &[("UIDMAP", programs), ("UNPRIVILEGED", "")])? else {
+        return Ok(());
+    };
+    let periapt = &scene.periapt;
+    let mounts = |text: &str| {
+        text.replace(
+            "    resource: image\n",
+            "    resource: image\n    mounts: [{storage: scratch, location: /data}]\n",
+        )
+    };
+    let charm = packed_changed("probe", "owned", periapt.path(), mounts)?;
+    let charm = charm.to_str().context("a path")?;
+    periapt.ok(["deploy", charm, "--storage", "scratch=1,1M", "--resource", "image=one.tar"])?;
+    periapt.wait_for(["model"])?;
+    let first = scene.boot_id("")?;
+    periapt.ok(["exec", "--unit", "probe/0", "--container", "web", "--", "chmod", "777", "/data"])?;
+    let sleeps = format!("sleep {}", u64::from(std::process::id()) + 20_000_000);
+    start_as_web(
+        &scene,
+        &format!("sh -c 'mkdir -m 700 /data/own; printf one >/data/own/note; exec {sleeps}'"),
+    )?;
+    let place = scratch(periapt)?;
+    let note = place.join("own/note");
+    until("the service has written", || Ok(fs::read(&note).is_ok_and(|note| note == b"one")))?;
+    let owner = fs::metadata(place.join("own"))?;
+    assert_eq!((owner.uid(), owner.mode() & 0o777), (200_999, 0o700));
+
+    // The agent counts it, also when the service writes more than there may be.
+    periapt.json_until(&["usage"], |usage| usage["workloads"]["storage"].as_u64() > Some(0))?;
+    assert_eq!(scene.boot_id("")?, first, "the container runs on");
+    start_as_web(&scene, &format!("sh -c 'cat /bin/busybox /bin/busybox >/data/own/full; exec {sleeps}'"))?;
+    let debug_log = ["debug-log", "--replay", "--no-tail", "--include", "probe/0"];
+    periapt.ok_until(&debug_log, |log| {
+        log.contains("container web does not run: its storage scratch/0 holds more than its 1 MiB")
+    })?;
+
+    // The next runner mounts it, and its hooks read and write it.
+    let runners = children(scene.agent.id(), &["agent runner"])?;
+    let runner = *runners.first().context("no runner")?;
+    signal(runner, "KILL")?;
+    until("the runner has ended", || Ok(!children(scene.agent.id(), &["agent runner"])?.contains(&runner)))?;
+    assert_eq!(scene.act("read /srv/scratch/own/note", "read /srv/scratch/own/note: ")?, "one");
+    periapt.ok(["config", "probe", "script=act: write /srv/scratch/own/full=x"])?;
+    periapt.ok(["run", "probe/0", "act"])?;
+    scene.boot_id(&first)?;
+
+    periapt.ok(["remove-application", "probe", "--no-prompt", "--destroy-storage"])?;
+    until("the storage is deleted", || Ok(!place.exists()))?;
+    periapt.json_until(&["status"], |status| status["applications"]["probe"].is_null()).map(drop)
 }

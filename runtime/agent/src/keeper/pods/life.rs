@@ -60,7 +60,7 @@ pub(super) async fn keep(
     ends: &CancellationToken,
 ) {
     let PodBoard { listening, .. } = board;
-    let room = StorageRoom::of(software);
+    let room = StorageRoom::of(software, starter.counter().clone());
     let mut pauses = Backoff::new(PAUSES.0, PAUSES.1);
     loop {
         let born = Instant::now();

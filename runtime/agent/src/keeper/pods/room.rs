@@ -3,11 +3,10 @@
 
 use std::time::{Duration, Instant};
 
-use periapt_host_api::storage::{bytes_of, files_of};
-use periapt_sandbox::{Bounds, measure_storage};
-use tokio::{task::spawn_blocking, time::sleep};
+use tokio::time::sleep;
 
 use super::{
+    counter::StorageCounter,
     needs::{MountedStorage, PodNeeds},
     starter::PodSoftware,
 };
@@ -23,18 +22,18 @@ const FAILURES: u32 = 5;
 
 /// The storage of one pod that its workload can write.
 #[derive(Debug)]
-pub(super) struct StorageRoom(Vec<MountedStorage>);
+pub(super) struct StorageRoom(Vec<MountedStorage>, StorageCounter);
 
 impl StorageRoom {
-    /// Returns the storage of a pod's software.
-    pub(super) fn of(software: &PodSoftware) -> Self {
+    /// Returns the storage of a pod's software, and its counter.
+    pub(super) fn of(software: &PodSoftware, counter: StorageCounter) -> Self {
         let mounts = match software {
             PodSoftware::Image(PodNeeds::Met(files)) => Some(&files.mounts),
             PodSoftware::Workload { mounts, .. } => mounts.as_ref().ok(),
             PodSoftware::Image(PodNeeds::Unmet(_)) | PodSoftware::Container => None,
         };
         let writable = mounts.into_iter().flat_map(|mounts| mounts.values());
-        Self(writable.filter(|storage| !storage.is_read_only).cloned().collect())
+        Self(writable.filter(|storage| !storage.is_read_only).cloned().collect(), counter)
     }
 
     /// Returns a reason in words if storage holds more than it may.
@@ -68,7 +67,7 @@ impl StorageRoom {
     pub(super) async fn used(&self) -> u64 {
         let mut used = 0u64;
         for storage in &self.0 {
-            used = used.saturating_add(measure(storage).await.ok().flatten().unwrap_or_default());
+            used = used.saturating_add(self.1.measure(storage).await.ok().flatten().unwrap_or_default());
         }
         used
     }
@@ -76,7 +75,7 @@ impl StorageRoom {
     async fn count(&self) -> Count {
         for storage in &self.0 {
             let MountedStorage { id, size, .. } = storage;
-            match measure(storage).await {
+            match self.1.measure(storage).await {
                 Ok(Some(_)) => {}
                 Ok(None) => {
                     return Count::Exceeded(format!(
@@ -90,13 +89,6 @@ impl StorageRoom {
     }
 }
 
-/// Counts the bytes of some storage; none if it holds more than it may.
-async fn measure(MountedStorage { directory, size, .. }: &MountedStorage) -> std::io::Result<Option<u64>> {
-    let (directory, bounds) = (directory.clone(), Bounds { bytes: bytes_of(*size), files: files_of(*size) });
-    let counted = spawn_blocking(move || measure_storage(&directory, bounds)).await;
-    Ok(counted.map_err(std::io::Error::other).flatten()?.map(|held| held.bytes))
-}
-
 /// The result of a count of storage.
 enum Count {
     Within,
@@ -108,7 +100,7 @@ enum Count {
 mod tests {
     use std::{collections::BTreeMap, fs};
 
-    use periapt_host_api::{Digest, charm::WorkloadMeta};
+    use periapt_host_api::{Digest, charm::WorkloadMeta, storage::files_of};
 
     use super::*;
 
@@ -121,7 +113,8 @@ mod tests {
         };
         let mounts = Ok(BTreeMap::from([("/data".to_owned(), storage)]));
         let workload = WorkloadMeta { component: "web.wasm".to_owned(), http: None };
-        StorageRoom::of(&PodSoftware::Workload { charm: Digest::of(b"charm"), workload, mounts })
+        let software = PodSoftware::Workload { charm: Digest::of(b"charm"), workload, mounts };
+        StorageRoom::of(&software, StorageCounter::default())
     }
 
     #[tokio::test]

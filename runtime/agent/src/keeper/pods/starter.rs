@@ -16,6 +16,7 @@ use periapt_host_api::{Digest, ModelUuid, UnitName, charm::WorkloadMeta, contain
 
 use super::{
     PodId,
+    counter::StorageCounter,
     held::{HeldPod, HeldPods},
     lock::{self, PodLocks},
     memory::HostMemory,
@@ -81,6 +82,8 @@ pub(crate) struct PodStarter {
     holder: PodHolder,
     /// The pods of an earlier keeper.
     held: Arc<HeldPods>,
+    /// The counter of their storage.
+    counter: StorageCounter,
 }
 
 /// The command of a pod.
@@ -129,12 +132,23 @@ impl PodStarter {
     ) -> Self {
         let (locks, next) = (PodLocks::new(locks), AtomicU64::default());
         let (holder, held) = (PodHolder::default(), Arc::default());
-        Self { program, drivers, files, memory, directory, locks, next, holder, held }
+        let counter = StorageCounter::default();
+        Self { program, drivers, files, memory, directory, locks, next, holder, held, counter }
     }
 
     /// Lets pods outlive this keeper, and takes over those of an earlier one.
     pub(crate) fn holding(self, holder: PodHolder, held: Arc<HeldPods>) -> Self {
         Self { holder, held, ..self }
+    }
+
+    /// Has a helper count storage over which the keeper has no rights.
+    pub(crate) fn counting(self, counter: StorageCounter) -> Self {
+        Self { counter, ..self }
+    }
+
+    /// Returns the counter of their storage.
+    pub(super) fn counter(&self) -> &StorageCounter {
+        &self.counter
     }
 
     /// Returns the pods of an earlier keeper that were not taken yet.

@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    os::unix::fs::{chown, symlink},
+    os::unix::fs::{DirBuilderExt as _, chown, symlink},
     sync::Arc,
     thread,
     time::Duration,
@@ -249,6 +249,36 @@ fn times_are_the_hooks_and_listings_are_sorted() {
     assert_eq!(stat.data_modification_timestamp.unwrap().seconds, 2_000);
     assert_eq!(stat.data_access_timestamp.unwrap().seconds, 1_000, "of its making: reading changes no time");
     assert_eq!(files.stat_handle(root).unwrap().data_modification_timestamp.unwrap().seconds, 1_000);
+}
+
+#[test]
+fn directories_of_others_are_told_by_who_has_no_rights_over_them() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("SKIPPED: only root gives files to another user");
+        return;
+    }
+    let bench = Bench::new(bounds(100, 100));
+    let own = bench.inside().join("own");
+    fs::DirBuilder::new().mode(0o700).create(&own).unwrap();
+    fs::write(own.join("file"), "x").unwrap();
+    chown(&own, Some(33), Some(33)).unwrap();
+    let (place, outside) = (bench.inside(), bench.outside);
+    drop(bench.filesystem);
+    let told = thread::scope(|scope| {
+        let plain = scope.spawn(|| {
+            let none = CapabilitySet::empty();
+            let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
+            set_capabilities(None, sets).unwrap();
+            let opened = Filesystem::open(&place, bounds(100, 100)).unwrap_err();
+            [opened, Filesystem::delete(&place).unwrap_err()]
+        });
+        plain.join().unwrap()
+    });
+    for error in told {
+        assert!(matches!(error, FilesystemError::Foreign(_)), "{error}");
+    }
+    Filesystem::delete(&place).unwrap();
+    assert!(!place.exists() && outside.path().join("secret").exists());
 }
 
 #[test]
