@@ -4,12 +4,15 @@
 //! The kernel enforces its limits, and a [`Fence`] confines it to its open descriptors. [`Program::run`] starts one
 //! and waits for it; the started process calls [`run_helper`]. Runners, which run charms, the processes of workloads
 //! ([`WorkloadOrder`]) and their pods raise a fence of the same kind. Long-lived processes return freed memory to the system.
-//! The bounds of a container are [`Cgroups`], and [`PodUsage`] is what a pod uses.
+//! The bounds of a container are [`Cgroups`], [`PodUsage`] is what a pod uses, and [`DeletedFiles`] counts the space of those
+//! that its processes still hold.
 //! [`Stalling`] ends connections whose peers read nothing, and [`DescriptorLines`] are what processes tell each other beside
 //! descriptors.
 
 mod cgroups;
 mod child;
+mod deleted;
+mod descendants;
 mod descriptors;
 mod fence;
 mod limits;
@@ -21,6 +24,7 @@ mod workload;
 
 pub use cgroups::{CgroupLimits, Cgroups, GuardedCgroups, MissingBound};
 pub use child::{Fault, HelperInput, run_helper, run_helper_behind};
+pub use deleted::{DeletedFiles, TooManyFiles};
 pub use descriptors::{DescriptorLines, receive_beside, send_beside};
 pub use fence::{Fence, MissingFence, PodPlaces, PodSockets, RunnerPaths, gaps};
 pub use limits::{Limits, forbid_core_dumps};

@@ -2,7 +2,10 @@
 
 use std::{collections::VecDeque, fs};
 
-use crate::cgroups::GuardedCgroups;
+use crate::{
+    cgroups::GuardedCgroups,
+    descendants::{children, threads},
+};
 
 /// The most processes that one count reads: as many as a container may have, and some more.
 const MAX_PROCESSES: usize = 4_096;
@@ -48,10 +51,8 @@ impl PodUsage {
             sum.cpu_us = sum.cpu_us.saturating_add(ticks(&text("stat")).saturating_mul(TICK_US));
             sum.memory = sum.memory.saturating_add(resident(&text("status")));
             // Each thread has the children that it started.
-            let threads = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
-            for thread in threads.take(MAX_PROCESSES) {
-                let children = fs::read_to_string(thread.path().join("children")).unwrap_or_default();
-                left.extend(children.split_ascii_whitespace().filter_map(|child| child.parse::<u32>().ok()));
+            for thread in threads(process).take(MAX_PROCESSES) {
+                left.extend(children(process, thread));
             }
         }
         sum
