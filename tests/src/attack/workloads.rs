@@ -58,13 +58,15 @@ pub enum WorkloadAttack {
     EndlessAnswer,
     /// Is an image that is made to do harm, or is none.
     Images,
+    /// Writes past its storage, into a file that it has deleted and holds open.
+    DeletedFiles,
     /// Writes past its storage.
     Storage,
 }
 
 impl WorkloadAttack {
     /// All attacks, in the order of the table. The last one ends the hostile container.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::ForkBomb,
         Self::Memory,
         Self::NewFiles,
@@ -76,6 +78,7 @@ impl WorkloadAttack {
         Self::DeafServer,
         Self::EndlessAnswer,
         Self::Images,
+        Self::DeletedFiles,
         Self::Storage,
     ];
 
@@ -93,6 +96,7 @@ impl WorkloadAttack {
             Self::DeafServer => "a deaf server",
             Self::EndlessAnswer => "an endless answer",
             Self::Images => "hostile images",
+            Self::DeletedFiles => "deleted files",
             Self::Storage => "past its storage",
         }
     }
@@ -110,6 +114,7 @@ impl WorkloadAttack {
             Self::DeafServer => agent.deaf_server(),
             Self::EndlessAnswer => agent.endless_answer(),
             Self::Images => agent.images(),
+            Self::DeletedFiles => agent.deleted_files(),
             Self::Storage => agent.storage(),
         }
     }

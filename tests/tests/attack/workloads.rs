@@ -18,7 +18,7 @@ const BY_SERVER: [ServerAttack; 5] = [
 
 /// The attacks of a container that need no cgroups of the host: `runtime/pod` tests the bounds on memory and processes.
 /// Hostile images have tests of their own, by commands. The last one ends the container.
-const BY_CONTAINER: [WorkloadAttack; 9] = [
+const BY_CONTAINER: [WorkloadAttack; 10] = [
     WorkloadAttack::NewFiles,
     WorkloadAttack::Orphans,
     WorkloadAttack::ForbiddenTargets,
@@ -27,6 +27,7 @@ const BY_CONTAINER: [WorkloadAttack; 9] = [
     WorkloadAttack::Rights,
     WorkloadAttack::DeafServer,
     WorkloadAttack::EndlessAnswer,
+    WorkloadAttack::DeletedFiles,
     WorkloadAttack::Storage,
 ];
 

@@ -26,6 +26,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 mod counter;
+mod deleted;
 mod held;
 mod life;
 mod limits;

@@ -208,6 +208,20 @@ impl AttackedAgent {
         })
     }
 
+    pub(super) fn deleted_files(&self) -> anyhow::Result<StoppedBy> {
+        let running = self.marked()?;
+        // The pod is ended meanwhile, and the task with it. The file goes with the last process that holds it.
+        let script = "exec 9>/data/gone; rm /data/gone; dd if=/dev/zero bs=1M count=64 >&9; sleep 60";
+        let _ = self.sh(script);
+        let log = ["debug-log", "-m", "hostile", "--replay", "--no-tail", "--include", "hostile/0"];
+        let told = "its storage scratch/0 takes more than its 10 MiB";
+        self.until("the container is ended", || Ok(self.periapt.ok(log)?.contains(told)))?;
+        self.until("the container runs again, without the file", || {
+            Ok(self.sh("test ! -e /data/gone").is_ok_and(|shell| shell.code == 0))
+        })?;
+        Ok(StoppedBy::Bound(format!("the container was ended with its {running} processes, and runs again")))
+    }
+
     pub(super) fn storage(&self) -> anyhow::Result<StoppedBy> {
         let running = self.marked()?;
         // The pod is ended meanwhile, and the task with it.

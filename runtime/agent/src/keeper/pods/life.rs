@@ -176,8 +176,8 @@ async fn serve(
             return Some("it did not listen in time".to_owned());
         }
     }
-    let mut exceeded = std::pin::pin!(room.exceeded());
     let id = process.id();
+    let mut exceeded = std::pin::pin!(room.exceeded(id));
     let mut sampled = std::pin::pin!(async {
         if let Some(id) = id {
             usage::sample(pod, (id, origin), room, (states.as_ref(), traffic)).await;

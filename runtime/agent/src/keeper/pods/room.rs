@@ -7,6 +7,7 @@ use tokio::time::sleep;
 
 use super::{
     counter::StorageCounter,
+    deleted::{self, HeldFiles},
     needs::{MountedStorage, PodNeeds},
     starter::PodSoftware,
 };
@@ -20,9 +21,13 @@ const SHARE: u32 = 20;
 /// The number of counts in a row that may fail. A workload that moves directories all the time cannot be counted.
 const FAILURES: u32 = 5;
 
-/// The storage of one pod that its workload can write.
+/// The storage of one pod that its workload can write, and the files that its processes hold.
 #[derive(Debug)]
-pub(super) struct StorageRoom(Vec<MountedStorage>, StorageCounter);
+pub(super) struct StorageRoom {
+    writable: Vec<MountedStorage>,
+    counter: StorageCounter,
+    held: HeldFiles,
+}
 
 impl StorageRoom {
     /// Returns the storage of a pod's software, and its counter.
@@ -33,27 +38,29 @@ impl StorageRoom {
             PodSoftware::Image(PodNeeds::Unmet(_)) | PodSoftware::Container => None,
         };
         let writable = mounts.into_iter().flat_map(|mounts| mounts.values());
-        Self(writable.filter(|storage| !storage.is_read_only).cloned().collect(), counter)
+        let writable = writable.filter(|storage| !storage.is_read_only).cloned().collect();
+        Self { writable, counter, held: HeldFiles::of(software) }
     }
 
-    /// Returns a reason in words if storage holds more than it may.
+    /// Returns a reason in words if storage holds more than it may, before there is a process.
     pub(super) async fn exceeded_now(&self) -> Option<String> {
-        match self.count().await {
+        match self.count(None).await {
             Count::Within => None,
             Count::Exceeded(reason) | Count::Failed(reason) => Some(reason),
         }
     }
 
-    /// Waits until storage holds more than it may, and returns that in words.
-    pub(super) async fn exceeded(&self) -> String {
+    /// Waits until storage holds more than it may, with the files that a pod's process and its descendants hold, and returns
+    /// that in words.
+    pub(super) async fn exceeded(&self, pod: Option<u32>) -> String {
         let (mut pause, mut failures) = (PAUSE, 0);
         loop {
-            match self.0.is_empty() {
+            match self.writable.is_empty() {
                 true => std::future::pending().await,
                 false => sleep(pause).await,
             }
             let began = Instant::now();
-            failures = match self.count().await {
+            failures = match self.count(pod).await {
                 Count::Within => 0,
                 Count::Exceeded(reason) => return reason,
                 Count::Failed(reason) if failures + 1 == FAILURES => return reason,
@@ -66,17 +73,18 @@ impl StorageRoom {
     /// Returns the bytes that the storage holds. What cannot be counted, or holds more than it may, is left out.
     pub(super) async fn used(&self) -> u64 {
         let mut used = 0u64;
-        for storage in &self.0 {
-            used = used.saturating_add(self.1.measure(storage).await.ok().flatten().unwrap_or_default());
+        for storage in &self.writable {
+            used = used.saturating_add(self.counter.measure(storage).await.ok().flatten().unwrap_or_default());
         }
         used
     }
 
-    async fn count(&self) -> Count {
-        for storage in &self.0 {
+    async fn count(&self, pod: Option<u32>) -> Count {
+        let mut counted = Vec::new();
+        for storage in &self.writable {
             let MountedStorage { id, size, .. } = storage;
-            match self.1.measure(storage).await {
-                Ok(Some(_)) => {}
+            match self.counter.measure(storage).await {
+                Ok(Some(used)) => counted.push((storage.clone(), used)),
                 Ok(None) => {
                     return Count::Exceeded(format!(
                         "its storage {id} holds more than its {size} MiB; a hook or an operator can make room"
@@ -85,7 +93,12 @@ impl StorageRoom {
                 Err(error) => return Count::Failed(format!("its storage {id} cannot be counted: {error}")),
             }
         }
-        Count::Within
+        let Some(pod) = pod.filter(|_| !counted.is_empty()) else { return Count::Within };
+        match deleted::exceeded(pod, self.held, counted).await {
+            Ok(None) => Count::Within,
+            Ok(Some(reason)) => Count::Exceeded(reason),
+            Err(error) => Count::Failed(format!("deleted files of its storage cannot be counted: {error}")),
+        }
     }
 }
 
@@ -98,7 +111,12 @@ enum Count {
 
 #[cfg(test)]
 mod tests {
-    use std::{collections::BTreeMap, fs};
+    use std::{
+        collections::BTreeMap,
+        fs,
+        io::{BufRead as _, BufReader},
+        process::{Command, Stdio},
+    };
 
     use periapt_host_api::{Digest, charm::WorkloadMeta, storage::files_of};
 
@@ -139,11 +157,35 @@ mod tests {
         assert!(room(directory.path(), false).exceeded_now().await.is_some());
     }
 
+    #[tokio::test]
+    async fn a_deleted_file_that_a_process_of_the_pod_holds_is_counted() {
+        let directory = tempfile::tempdir().unwrap();
+        let room = room(directory.path(), false);
+        let written = "exec 3>gone && dd if=/dev/urandom bs=1M count=8 conv=fsync >&3 2>/dev/null && rm gone";
+        let mut pod = Command::new("/bin/sh")
+            .args(["-c", &format!("({written} && echo done || echo failed; read _; :); :")])
+            .current_dir(directory.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(pod.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let (of_none, of_pod) = (room.count(None).await, room.count(Some(pod.id())).await);
+        drop(pod.stdin.take());
+        pod.wait().unwrap();
+        assert_eq!(line, "done\n");
+        assert!(matches!(of_none, Count::Within), "it has no name");
+        let Count::Exceeded(reason) = of_pod else { panic!("the file was not counted") };
+        assert!(reason.contains("its storage data/0 takes more than its 1 MiB"), "{reason}");
+        assert!(matches!(room.count(Some(pod.id())).await, Count::Within), "it went with the process");
+    }
+
     #[tokio::test(start_paused = true)]
     async fn what_is_written_while_a_pod_runs_is_counted() {
         let directory = tempfile::tempdir().unwrap();
         let room = room(directory.path(), false);
-        let mut exceeded = std::pin::pin!(room.exceeded());
+        let mut exceeded = std::pin::pin!(room.exceeded(None));
         tokio::select! {
             reason = exceeded.as_mut() => panic!("{reason}"),
             () = sleep(PAUSE * 3) => {}
