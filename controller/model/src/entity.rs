@@ -25,7 +25,7 @@ pub use crate::agent::entity::{Agent, AgentPool, Enrolment, JoinToken, Runner};
 pub use crate::answer::entity::{AnswerKey, KeptAnswer, KeptOutput, UnitRange};
 pub use crate::application::entity::Application;
 pub use crate::audit::entity::AuditHead;
-pub use crate::charm::entity::{Charm, ModelCharm};
+pub use crate::charm::entity::{Charm, MetaReader, ModelCharm};
 pub use crate::controller::entity::{Controller, ControllerMember};
 pub use crate::machine::entity::Machine;
 pub use crate::migration::entity::{Export, Failed, Import, Migration, Moved};

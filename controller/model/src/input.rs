@@ -13,7 +13,7 @@ use periapt_host_api::{
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::entity::{PasswordHash, Registration, SessionKind, WorkId};
+use crate::entity::{MetaReader, PasswordHash, Registration, SessionKind, WorkId};
 
 /// The inputs from outside that a command may use. The caller draws all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -186,6 +186,9 @@ pub struct UploadedCharm {
     pub meta: CharmMeta,
     /// The size of the archive, in bytes.
     pub size: u64,
+    /// The reader of the metadata.
+    #[serde(default, skip_serializing_if = "MetaReader::is_first")]
+    pub reader: MetaReader,
 }
 
 /// Content that was uploaded for resources.

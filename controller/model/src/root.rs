@@ -3,7 +3,7 @@
 
 use std::{ops::Bound, sync::Arc};
 
-use imbl::{OrdMap, OrdSet};
+use imbl::{OrdMap, OrdSet, ordmap::DiffItem};
 use periapt_host_api::{
     AgentName, ApplicationName, Digest, LeaderTerm, ModelUuid, RelationId, Revision, Timestamp, UserName,
     command::Caller,
@@ -216,6 +216,17 @@ impl Root {
         self.charms.get(digest).map(Arc::as_ref)
     }
 
+    /// Returns true if the metadata of a charm that a model uses is another in a later state: a newer program has read it
+    /// again. Shared parts of the maps are skipped, so the cost depends on the charms that were written.
+    pub(crate) fn reads_charms_otherwise(&self, newer: &Self, state: &ModelState) -> bool {
+        self.charms.diff(&newer.charms).any(|change| match change {
+            DiffItem::Update { old: (_, old), new: (digest, new) } => {
+                old.meta != new.meta && state.charm(digest).is_some()
+            }
+            DiffItem::Add(..) | DiffItem::Remove(..) => false,
+        })
+    }
+
     /// Returns all uploaded charms.
     pub fn charms(&self) -> impl Iterator<Item = &Charm> {
         self.charms.values().map(Arc::as_ref)
@@ -277,14 +288,16 @@ impl Root {
     }
 
     /// Returns true if a runner's or operator's view is the same in `newer`: nothing that the view is made of has
-    /// changed. Cheap: it compares pointers. A `false` may be wrong, a `true` never is.
+    /// changed. Cheap: it compares pointers, and the charms that were written. A `false` may be wrong, a `true` never is.
     pub fn looks_the_same(&self, newer: &Self, caller: &Caller, model: &ModelUuid) -> bool {
         let same_model = match (self.models.get(model), newer.models.get(model)) {
             (Some(old), Some(new)) => Arc::ptr_eq(old, new),
             (None, None) => true,
             _ => false,
         };
+        let state = newer.models.get(model);
         same_model
+            && !state.is_some_and(|state| self.reads_charms_otherwise(newer, state))
             && match caller {
                 Caller::Runner { agent, .. } => match (self.agents.get(agent), newer.agents.get(agent)) {
                     (Some(old), Some(new)) => Arc::ptr_eq(old, new),

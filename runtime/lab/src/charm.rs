@@ -11,7 +11,7 @@ use periapt_host_api::{
     resource::ResourceKey,
     secret::{SecretData, SecretKey},
 };
-use periapt_model::UploadedCharm;
+use periapt_model::{UploadedCharm, entity::MetaReader};
 use periapt_pebble::{PodAnswer, PodRequest};
 
 use crate::LabError;
@@ -168,7 +168,8 @@ impl LabCharm {
 
     /// Returns the controller's record of the charm.
     pub(crate) fn uploaded(&self) -> UploadedCharm {
-        UploadedCharm { digest: self.digest, component: self.digest, meta: self.meta.clone(), size: 1 }
+        let (digest, meta, reader) = (self.digest, self.meta.clone(), MetaReader::NEWEST);
+        UploadedCharm { digest, component: digest, meta, size: 1, reader }
     }
 }
 

@@ -20,13 +20,21 @@ pub(crate) fn upload_charm(
     env: &Environment,
 ) -> Result<Changes, Refusal> {
     let user = active_user(root, caller).ok_or_else(denied)?;
-    let UploadedCharm { digest, component, meta, size } = charm;
+    let UploadedCharm { digest, component, meta, size, reader } = charm;
     let mut changes = Changes::default();
     match root.charm(digest) {
-        // The digest covers the whole archive, so equal archives must have equal metadata.
-        Some(known) if known.component == *component && known.meta == *meta => {
-            if !known.uploaders.has(user) {
-                let charm = Charm { uploaders: known.uploaders.with(user), ..known.clone() };
+        // The digest covers the whole archive, so equal archives must have equal metadata. A newer reader keeps more
+        // of it.
+        Some(known) if known.component == *component && known.agrees_with(meta, *reader) => {
+            let (is_read_better, is_new) = (known.reader < *reader, !known.uploaders.has(user));
+            if is_read_better || is_new {
+                let mut charm = known.clone();
+                if is_read_better {
+                    (charm.meta, charm.reader) = (meta.clone(), *reader);
+                }
+                if is_new {
+                    charm.uploaders = known.uploaders.with(user);
+                }
                 changes.puts.insert(EntityKey::Charm(*digest), Some(charm.into()));
             }
         }
@@ -39,6 +47,7 @@ pub(crate) fn upload_charm(
                 size: *size,
                 uploaded_at: env.now,
                 uploaders: Uploaders::default().with(user),
+                reader: *reader,
             });
             changes.puts.insert(EntityKey::Charm(*digest), Some(Entity::Charm(charm)));
         }

@@ -5,7 +5,9 @@ use periapt_host_api::{
     agent::RunnerCommand,
     budget::BudgetSettings,
     command::ControllerCommand,
+    commit::UnitCommit,
     egress::WORKLOAD_EGRESS,
+    record::{HookStep, Operation},
     settings::{ModelSettings, WORKLOAD_CRASH},
 };
 
@@ -65,7 +67,7 @@ pub(crate) fn check_settings(root: &Root, settings: &ModelSettings) -> Result<()
     }
 }
 
-/// The first level whose programs know limits on workloads and quotas of them.
+/// The first level whose programs know workloads, limits on them and quotas of them.
 pub(crate) const OF_WORKLOADS: Level = Level(2);
 
 fn require(root: &Root, needed: Level) -> Result<(), Refusal> {
@@ -89,6 +91,9 @@ fn level_of(input: &Input) -> Level {
             Level(2)
         }
         Input::Controller(command) if command.changes_key(WORKLOAD_EGRESS) => Level(2),
+        // They would keep the charm without its containers, and read it never again.
+        Input::UploadCharm(charm) if !charm.meta.containers.is_empty() => OF_WORKLOADS,
+        Input::Runner(_, RunnerCommand::Commit(commit)) if tells_of_workloads(commit) => OF_WORKLOADS,
         Input::Backup { .. }
         | Input::UploadResource(UploadedResource { image: Some(_), .. })
         | Input::Runner(_, RunnerCommand::Container { .. } | RunnerCommand::Workloads { .. })
@@ -116,4 +121,29 @@ fn level_of(input: &Input) -> Level {
         ) => Level(2),
         _ => Level::FIRST,
     }
+}
+
+/// Returns true if a commit keeps something about workloads of its unit, which have come with the charm's containers.
+/// Each commit is looked at: the cost is the same for all.
+fn tells_of_workloads(commit: &UnitCommit) -> bool {
+    let UnitCommit { record, journal, .. } = commit;
+    let begun = record.begun.as_ref();
+    let (event, is_cut_short) = match &record.operation {
+        Operation::Continue => (None, false),
+        Operation::Hook { event, step } => {
+            (Some(event), matches!(step, HookStep::Failed(failure) if failure.cut_short))
+        }
+        Operation::DeployFailed { failure, interrupted, .. } => {
+            let interrupted = interrupted.as_ref();
+            let cut_short = interrupted.is_some_and(|interrupted| interrupted.failure.cut_short);
+            (interrupted.map(|interrupted| &interrupted.event), failure.cut_short || cut_short)
+        }
+    };
+    let of_journal = journal.as_ref().map(|journal| &journal.event);
+    let events = [event, begun.map(|begun| &begun.event), of_journal];
+    is_cut_short
+        || !record.workloads.is_empty()
+        || begun.is_some_and(|begun| begun.beside_workloads)
+        || journal.as_ref().is_some_and(|journal| !journal.calls.unrecorded.is_empty())
+        || events.into_iter().flatten().any(|event| event.container().is_some())
 }

@@ -33,6 +33,7 @@ pub fn follow(before: &Root, seen: &View, root: &Root, caller: &Caller) -> View 
     }
     let differences = old.differences(new);
     if before.agent(agent) != root.agent(agent)
+        || before.reads_charms_otherwise(root, new)
         || old.model().spaces != new.model().spaces
         || old.config().egress_subnets != new.config().egress_subnets
         || firewalls_differ(old, new, &differences)

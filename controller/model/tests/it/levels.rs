@@ -1,16 +1,36 @@
 //! The level of what is stored.
 
+use std::collections::BTreeMap;
+
 use periapt_host_api::{
-    Digest, ErrorCode, LEVEL, Level,
+    Digest, ErrorCode, Incarnation, LEVEL, Level, OperationId, Refusal, Revision,
+    agent::RunnerCommand,
+    charm::{CharmFiles, CharmMeta},
     command::{Command, ControllerCommand},
+    commit::UnitCommit,
+    event::Event,
+    journal::{HookOutcome, JournalRecord},
     program::ProgramOffer,
+    record::{Begun, HookFailure, HookStep, InterruptedHook, Operation, WorkloadRecord},
+    resource::CheckedImage,
 };
 use periapt_model::{
-    EntityKey, Input, Root, UploadedResource, WorkerCommand, assignments, entity::Controller, program_within,
-    released_program,
+    EntityKey, Input, Output, Root, UploadedCharm, UploadedResource, WorkerCommand, assignments,
+    entity::{Controller, MetaReader},
+    program_within, released_program, view,
 };
 
-use crate::world::World;
+use crate::{
+    workloads::CHARM,
+    world::{World, uploaded},
+};
+
+/// Sets the level back to that of a store of an earlier program.
+fn set_back(world: &mut World) {
+    let earlier = Controller { level: Level::FIRST, ..world.root.controller().unwrap().clone() };
+    world.stored.insert(EntityKey::Controller, earlier.into());
+    world.root = Root::from_entities(world.stored.clone(), world.root.revision()).unwrap();
+}
 
 #[test]
 fn a_new_controller_has_the_level_of_its_program() {
@@ -21,9 +41,7 @@ fn a_new_controller_has_the_level_of_its_program() {
 #[test]
 fn the_level_of_a_store_of_an_earlier_program_is_raised_and_never_falls() {
     let mut world = World::new();
-    let earlier = Controller { level: Level::FIRST, ..world.root.controller().unwrap().clone() };
-    world.stored.insert(EntityKey::Controller, earlier.into());
-    world.root = Root::from_entities(world.stored.clone(), world.root.revision()).unwrap();
+    set_back(&mut world);
     assert_eq!(world.root.level(), Level::FIRST);
 
     world.work(WorkerCommand::RaiseLevel(Level(LEVEL.0 + 7)));
@@ -78,9 +96,7 @@ fn the_names_of_controllers_are_bounded_and_those_of_removed_ones_can_be_used_ag
 #[test]
 fn what_an_earlier_program_does_not_know_is_refused_below_its_level() {
     let mut world = World::new();
-    let earlier = Controller { level: Level::FIRST, ..world.root.controller().unwrap().clone() };
-    world.stored.insert(EntityKey::Controller, earlier.into());
-    world.root = Root::from_entities(world.stored.clone(), world.root.revision()).unwrap();
+    set_back(&mut world);
     let refused = world.control(ControllerCommand::RemoveController { name: "two".into() }).unwrap_err();
     assert_eq!(refused.code, ErrorCode::NotSupported);
     assert!(refused.message.contains("this needs level 2"), "{refused}");
@@ -98,6 +114,147 @@ fn what_an_earlier_program_does_not_know_is_refused_below_its_level() {
     let set = [("workload-crash".to_owned(), "error".to_owned())].into();
     let of_application = Command::SetConfig { application: "app".parse().unwrap(), set, reset: Vec::new() };
     assert_eq!(world.run(of_application).unwrap_err().code, ErrorCode::NotSupported);
+
+    let image = CheckedImage { digest: Digest::of(b"manifest"), platform: "linux/amd64".into() };
+    let digest = Digest::of(b"image");
+    let image = UploadedResource { digest, size: 5, image: Some(image), parts: None };
+    let refused = world.ask(&world.user(), &Input::UploadResource(image)).unwrap_err();
+    assert_eq!(refused.code, ErrorCode::NotSupported);
+    let (unit, incarnation, report) = ("app/0".parse().unwrap(), Incarnation(1), Box::default());
+    let report = RunnerCommand::Workloads { unit, incarnation, report };
+    assert_eq!(world.runner_call("a1", report).unwrap_err().code, ErrorCode::NotSupported);
+    let (model, id) = (world.model, Default::default());
+    for migration in [
+        ControllerCommand::AbortMigration { model, force: false },
+        ControllerCommand::HoldImport { model, id, entities: 1 },
+    ] {
+        assert_eq!(world.control(migration).unwrap_err().code, ErrorCode::NotSupported);
+    }
+}
+
+/// Returns the upload of a charm with containers.
+fn with_containers() -> UploadedCharm {
+    uploaded(&CharmFiles { metadata: Some(CHARM.into()), ..CharmFiles::default() })
+}
+
+/// Returns what an earlier program reads of the same archive.
+fn read_by_an_earlier_program(charm: &UploadedCharm) -> UploadedCharm {
+    let meta = CharmMeta { containers: BTreeMap::new(), ..charm.meta.clone() };
+    UploadedCharm { meta, reader: MetaReader::FIRST, ..charm.clone() }
+}
+
+fn upload(world: &mut World, charm: &UploadedCharm) -> Result<Output, Refusal> {
+    world.ask(&world.user(), &Input::UploadCharm(charm.clone()))
+}
+
+#[test]
+fn charms_with_containers_are_refused_until_the_programs_of_all_controllers_keep_them() {
+    let mut world = World::new();
+    set_back(&mut world);
+    let whole = with_containers();
+    let refused = upload(&mut world, &whole).unwrap_err();
+    assert_eq!(refused.code, ErrorCode::NotSupported);
+    assert!(refused.message.contains("this needs level 2"), "{refused}");
+    assert!(world.root.charm(&whole.digest).is_none());
+
+    // An earlier program takes it, and another upload of it is refused as well.
+    upload(&mut world, &read_by_an_earlier_program(&whole)).unwrap();
+    let before = world.root.charm(&whole.digest).cloned();
+    assert_eq!(upload(&mut world, &whole).unwrap_err().code, ErrorCode::NotSupported);
+    assert_eq!(world.root.charm(&whole.digest).cloned(), before);
+    world.deploy_app("app", 1);
+
+    world.work(WorkerCommand::RaiseLevel(LEVEL));
+    upload(&mut world, &whole).unwrap();
+    assert_eq!(world.root.charm(&whole.digest).map(|charm| &charm.meta), Some(&whole.meta));
+}
+
+#[test]
+fn a_charm_whose_containers_an_earlier_program_dropped_has_them_once_it_is_uploaded_again() {
+    let mut world = World::new();
+    let whole = with_containers();
+    let earlier = read_by_an_earlier_program(&whole);
+    upload(&mut world, &earlier).unwrap();
+    world.deploy(whole.digest, "web", 1);
+    world.start("web/0");
+    let runner = world.runner("a1");
+    assert!(view(&world.root, &runner).charms[&whole.digest].meta.containers.is_empty());
+
+    upload(&mut world, &whole).unwrap();
+    let known = world.root.charm(&whole.digest).unwrap().clone();
+    assert_eq!((&known.meta, known.reader), (&whole.meta, MetaReader::NEWEST));
+    assert_eq!(view(&world.root, &runner).charms[&whole.digest].meta, whole.meta, "its agent is shown them");
+    for again in [&earlier, &whole] {
+        upload(&mut world, again).unwrap();
+        assert_eq!(world.root.charm(&whole.digest), Some(&known), "nothing is dropped again");
+    }
+
+    let summary = CharmMeta { summary: "another".into(), ..whole.meta.clone() };
+    for (meta, reader) in [
+        (summary.clone(), MetaReader::NEWEST),
+        (summary, MetaReader::FIRST),
+        (earlier.meta, MetaReader::NEWEST),
+    ] {
+        let other = UploadedCharm { meta, reader, ..whole.clone() };
+        assert_eq!(upload(&mut world, &other).unwrap_err().code, ErrorCode::Internal);
+    }
+}
+
+/// Returns changes of a commit that an earlier program would drop, or could not read.
+fn told_of_workloads() -> [fn(&mut UnitCommit); 7] {
+    fn ready() -> Event {
+        Event::PebbleReady { container: "web".parse().unwrap() }
+    }
+    fn cut_short() -> HookFailure {
+        let (message, failed_at) = ("cut short".into(), "2026-01-01T00:00:00Z".parse().unwrap());
+        HookFailure { message, attempts: 1, failed_at, retry_after_ms: 1, cut_short: true }
+    }
+    fn ran(commit: &UnitCommit, event: Event) -> JournalRecord {
+        let (charm, at) = (Digest::of(b"charm"), "2026-01-01T00:00:00Z".parse().unwrap());
+        JournalRecord::of_no_run(commit.seq, event, HookOutcome::Handled, Revision(1), (charm, charm), at)
+    }
+    fn begun(event: Event, beside_workloads: bool) -> Option<Begun> {
+        Some(Begun { event, attempt: 1, operation: OperationId(1), beside_workloads })
+    }
+    [
+        |commit| {
+            let told = WorkloadRecord { boot_id: "b1".into(), told: 0 };
+            commit.record.workloads.insert("web".parse().unwrap(), told);
+        },
+        |commit| commit.record.begun = begun(Event::ConfigChanged, true),
+        |commit| commit.record.begun = begun(ready(), false),
+        |commit| commit.record.operation = Operation::Hook { event: ready(), step: HookStep::Queued },
+        |commit| {
+            let step = HookStep::Failed(cut_short());
+            commit.record.operation = Operation::Hook { event: Event::ConfigChanged, step };
+        },
+        |commit| {
+            let interrupted = InterruptedHook { event: ready(), failure: cut_short() };
+            let failure = HookFailure { cut_short: false, ..cut_short() };
+            let (charm, interrupted) = (commit.record.charm.unwrap(), Some(Box::new(interrupted)));
+            commit.record.operation = Operation::DeployFailed { charm, failure, interrupted };
+        },
+        |commit| commit.journal = Some(ran(commit, ready())),
+    ]
+}
+
+#[test]
+fn commits_about_workloads_are_refused_until_the_programs_of_all_controllers_keep_them() {
+    let mut world = World::new();
+    world.deploy_app("app", 1);
+    world.start("app/0");
+    let before = world.unit("app/0").clone();
+    set_back(&mut world);
+    for tell in told_of_workloads() {
+        assert_eq!(world.commit("app/0", tell).unwrap_err().code, ErrorCode::NotSupported);
+    }
+    assert_eq!(*world.unit("app/0"), before);
+    world.commit("app/0", |commit| commit.record.begun = None).unwrap();
+
+    world.work(WorkerCommand::RaiseLevel(LEVEL));
+    for tell in told_of_workloads() {
+        world.commit("app/0", tell).unwrap();
+    }
 }
 
 fn offer(file: &[u8]) -> ProgramOffer {

@@ -30,6 +30,10 @@ fn of_model(world: &mut World, pairs: &[(&str, &str)]) -> Result<(), Refusal> {
     world.run(Command::SetModelConfig { set: texts(pairs), reset: vec![] }).map(drop)
 }
 
+fn of_all(world: &mut World, pairs: &[(&str, &str)]) -> Result<(), Refusal> {
+    world.control(ControllerCommand::SetModelDefaults { set: texts(pairs), reset: vec![] }).map(drop)
+}
+
 fn of_web(world: &mut World, pairs: &[(&str, &str)], reset: &[&str]) -> Result<(), Refusal> {
     let reset = reset.iter().map(ToString::to_string).collect();
     let application = "web".parse().unwrap();
@@ -240,6 +244,7 @@ fn limits_are_refused_until_the_programs_of_all_controllers_know_them() {
         of_web(&mut world, &[("workload-memory-limit", "64M")], &[]),
         of_model(&mut world, &[("workload-cpu-limit", "50")]),
         of_model(&mut world, &[("workload-quota", "5")]),
+        of_all(&mut world, &[("workload-quota", "5")]),
     ] {
         assert_eq!(refused.unwrap_err().code, ErrorCode::NotSupported);
     }

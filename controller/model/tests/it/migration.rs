@@ -76,6 +76,7 @@ fn upload_charms(from: &World, to: &mut World) {
             component: charm.component,
             meta: charm.meta.clone(),
             size: charm.size,
+            reader: charm.reader,
         };
         to.ask(&to.user(), &Input::UploadCharm(charm)).unwrap();
     }

@@ -19,7 +19,7 @@ use periapt_model::{
     Changes, Entity, EntityKey, Environment, Evaluated, IdentityCommand, Input, ModelState, Output,
     RecordAppend, RefreshRequest, RequestedCommand, Root, StatusContext, UploadedCharm, WorkSchedule,
     WorkerCommand, due_work,
-    entity::{Application, Bag, Registration, Relation, Unit},
+    entity::{Application, Bag, MetaReader, Registration, Relation, Unit},
     evaluate, evaluate_once, full_status, plan_refresh, view,
 };
 
@@ -322,10 +322,8 @@ impl World {
     }
 
     pub(crate) fn upload_files(&mut self, files: &CharmFiles) -> Digest {
-        let digest = Digest::of(format!("{files:?}").as_bytes());
-        let component = Digest::of(format!("{:?}", files.metadata).as_bytes());
-        let meta = CharmMeta::parse(files).unwrap();
-        let charm = UploadedCharm { digest, component, meta, size: 1 };
+        let charm = uploaded(files);
+        let digest = charm.digest;
         self.ask(&self.user(), &Input::UploadCharm(charm)).unwrap();
         digest
     }
@@ -463,6 +461,14 @@ impl World {
         };
         full_status(&self.root, &self.model, &context).unwrap()
     }
+}
+
+/// Returns the upload of a charm with these files, as the controller makes it.
+pub(crate) fn uploaded(files: &CharmFiles) -> UploadedCharm {
+    let digest = Digest::of(format!("{files:?}").as_bytes());
+    let component = Digest::of(format!("{:?}", files.metadata).as_bytes());
+    let meta = CharmMeta::parse(files).unwrap();
+    UploadedCharm { digest, component, meta, size: 1, reader: MetaReader::NEWEST }
 }
 
 pub(crate) fn deploy_command(charm: Digest, name: &str, units: u32) -> Command {

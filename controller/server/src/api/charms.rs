@@ -11,7 +11,11 @@ use axum::{
 use http::{HeaderMap, Method};
 use periapt_blobs::Spooled;
 use periapt_host_api::{Digest, ErrorCode, Refusal, api::MAX_ARCHIVE_BYTES, command::CharmUploaded};
-use periapt_model::{Input, UploadedCharm, may_fetch_charm};
+use periapt_model::{
+    Input, UploadedCharm,
+    entity::{Charm, MetaReader},
+    may_fetch_charm,
+};
 
 use crate::{
     api::{
@@ -53,7 +57,8 @@ pub(crate) async fn upload(
             charms.checks.check(reader, permit.turn()).await?
         }
     };
-    let charm = UploadedCharm { digest, component, meta: meta.clone(), size: archive.size() };
+    let (size, reader) = (archive.size(), MetaReader::NEWEST);
+    let charm = UploadedCharm { digest, component, meta: meta.clone(), size, reader };
     // The upload is completed even if the client disconnects.
     let kept = tokio::spawn(async move {
         let kept = keep(&charms.contents, &submission, who.sender(), archive, charm).await;
@@ -65,11 +70,16 @@ pub(crate) async fn upload(
     Ok(Json(CharmUploaded { digest, meta }))
 }
 
-/// Returns the result of the check of the same archive at an earlier upload.
+/// Returns the result of the check of the same archive at an earlier upload; none if an earlier program made it, which may
+/// have kept less of the metadata.
 fn known(durable: &Durable, digest: &Digest) -> Option<Checked> {
     let published = durable.current();
-    let charm = published.root.charm(digest)?;
+    let charm = published.root.charm(digest).filter(|charm| is_read_as_today(charm))?;
     Some(Checked { component: charm.component, meta: charm.meta.clone() })
+}
+
+fn is_read_as_today(charm: &Charm) -> bool {
+    charm.reader >= MetaReader::NEWEST
 }
 
 /// Stores an archive, then registers its charm, so that every registered charm has its archive.
@@ -99,8 +109,9 @@ pub(crate) async fn download(
     let digest: Digest = parsed(&digest)?;
     let root = &durable.current().root;
     let may_fetch = may_fetch_charm(root, &who.caller, &digest, &|state| who.sees(root, state));
-    // A client that is told that the controller has an archive deploys it without an upload.
-    if !may_fetch || !BlobKind::Charm.is_known(root, &digest) {
+    // A client that is told that the controller has an archive deploys it without an upload, which would read it again.
+    let is_to_be_read = method == Method::HEAD && !root.charm(&digest).is_some_and(is_read_as_today);
+    if !may_fetch || is_to_be_read || !BlobKind::Charm.is_known(root, &digest) {
         return Err(BlobKind::Charm.unknown(&digest).into());
     }
     contents.collector.note_request(&digest);

@@ -10,7 +10,8 @@ use periapt_host_api::{
     timing::LEASE_SECONDS,
 };
 use periapt_model::{
-    Changes, Environment, Input, Output, Root, UploadedCharm, WorkSchedule, WorkerCommand, due_work, evaluate,
+    Changes, Environment, Input, Output, Root, UploadedCharm, WorkSchedule, WorkerCommand, due_work,
+    entity::MetaReader, evaluate,
 };
 
 use super::Granted;
@@ -90,7 +91,9 @@ impl Scene {
         let meta = CharmMeta::parse(&CharmFiles { metadata: Some(metadata.into()), ..CharmFiles::default() })
             .unwrap();
         let (digest, component) = (Digest::of(b"charm"), Digest::of(b"component"));
-        scene.take(&operator, Input::UploadCharm(UploadedCharm { digest, component, meta, size: 1 }));
+        let reader = MetaReader::NEWEST;
+        let charm = UploadedCharm { digest, component, meta, size: 1, reader };
+        scene.take(&operator, Input::UploadCharm(charm));
         scene.take(&operator, Input::Model(scene.model, deploy(digest)));
         loop {
             let env = environment(0, 0);

@@ -29,6 +29,7 @@ fn a_charm_is_deployed_by_its_uploaders_and_by_readers_of_a_model_that_uses_it()
         component: known.component,
         meta: known.meta.clone(),
         size: known.size,
+        reader: known.reader,
     };
     world.ask(&user("joe"), &Input::UploadCharm(same)).unwrap();
     deploy(&mut world, "joe", joe, charm).unwrap();

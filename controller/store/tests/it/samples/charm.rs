@@ -13,7 +13,7 @@ use periapt_host_api::{
     relation::{Role, Scope},
     settings::OptionValue,
 };
-use periapt_model::entity::{Charm, ModelCharm, Uploaders};
+use periapt_model::entity::{Charm, MetaReader, ModelCharm, Uploaders};
 use uuid::Uuid;
 
 use super::{Named, awkward_text, digest, every, parse, time};
@@ -41,6 +41,7 @@ pub(crate) fn charms() -> Named<Charm> {
         size: 1_234_567,
         uploaded_at: time(10),
         uploaders: Uploaders::default(),
+        reader: MetaReader::FIRST,
     };
     let plain = CharmMeta {
         name: "logging".into(),
@@ -72,6 +73,7 @@ pub(crate) fn charms() -> Named<Charm> {
     let collector = CharmMeta { endpoints: [(parse("log"), batching)].into(), ..plain.clone() };
     let uploaders = Uploaders::new([Uuid::from_u128(1), Uuid::from_u128(2)]);
     let uploaded = Charm { uploaders, ..charm("uploaded", plain.clone()) };
+    let read_anew = Charm { reader: MetaReader(1), ..charm("logging", plain.clone()) };
     vec![
         ("full", charm("wordpress", meta)),
         ("bare-subordinate", charm("logging", plain)),
@@ -81,6 +83,7 @@ pub(crate) fn charms() -> Named<Charm> {
         ("asks-for-batches", charm("collector", collector)),
         ("assumes-features", charm("demanding", demanding)),
         ("with-uploaders", uploaded),
+        ("with-reader", read_anew),
     ]
 }
 
