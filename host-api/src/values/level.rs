@@ -6,10 +6,11 @@ use serde::{Deserialize, Serialize};
 /// The highest level that this program knows.
 ///
 /// Level 2 stores the level itself with the controller, the controllers of a log, the program that all are to run, models
-/// that migrate, images of resources, the state of units' workloads with their usage, limits on workloads and quotas of
-/// them, and the destinations that workloads are granted, and takes reports of containers. A change that stores what a
-/// program of the level before would not read, or would drop when it writes again, raises this number and names the change
-/// here; what stores it is refused below the level.
+/// that migrate, the containers of charms, images of resources, the progress of units on their workloads, the state of
+/// units' workloads with their usage, limits on workloads and quotas of them, and the destinations that workloads are
+/// granted, and takes reports of containers. A change that stores what a program of the level before would not read, or
+/// would drop when it writes again, raises this number and names the change here; what stores it is refused below the
+/// level.
 pub const LEVEL: Level = Level(2);
 
 /// The version of what is stored, in a store and in the log of several controllers. Programs that know a level read all

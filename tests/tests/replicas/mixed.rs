@@ -11,7 +11,7 @@ use std::{
 
 use anyhow::{Context as _, ensure};
 use periapt_host_api::{LEVEL, Level};
-use periapt_tests::{Installation, binary, previous_binary};
+use periapt_tests::{Installation, binary, packed_changed, previous_binary};
 use serde_json::Value;
 
 use crate::{
@@ -163,14 +163,33 @@ fn three_controllers_of_the_previous_release_are_upgraded_one_by_one_under_load(
 /// A destination that workloads are granted, which programs of level 1 do not know.
 const GRANTED: &str = "203.0.113.0/24:443";
 
-/// Checks that both controllers show the same of the shop, and that the newer one refuses what the level has not yet.
-fn shows_the_same_and_nothing_newer(site: &Site) -> anyhow::Result<()> {
+/// Packs a charm with a container, which programs of level 1 check and do not keep.
+fn charm_with_container(host: &Installation) -> anyhow::Result<String> {
+    let change = |text: &str| format!("{text}\ncontainers:\n  side: {{}}\n");
+    let archive = packed_changed("mysql", "contained", host.path(), change)?;
+    Ok(archive.to_str().context("a path")?.to_owned())
+}
+
+/// Returns true if `show-unit` shows the container of that charm.
+fn has_container(host: &Installation, unit: &str) -> anyhow::Result<bool> {
+    let shown = host.json(["show-unit", unit])?;
+    let unit = shown.get(unit).with_context(|| format!("no {unit} in {shown}"))?;
+    Ok(unit.pointer("/containers/side").is_some())
+}
+
+/// Checks that both controllers show the same of the shop, and that the newer one refuses what the level has not yet: a
+/// destination that workloads are granted, and the charm with a container.
+fn shows_the_same_and_nothing_newer(site: &Site, charm: &str) -> anyhow::Result<()> {
     let (older, newer) = (site.host(0)?, site.host(1)?);
     until("both controllers show the same", || Ok(facts(older)? == facts(newer)?))?;
-    let error = newer.refused(["model-config", &format!("workload-egress={GRANTED}")])?;
     let told = "this needs level 2 of what controllers store, and it is 1: it rises once the program of each \
                 controller is upgraded";
-    ensure!(error.contains(told), "{error}");
+    let grant = format!("workload-egress={GRANTED}");
+    for refused in [&["model-config", &grant][..], &["deploy", charm, "late"]] {
+        let error = newer.refused(refused)?;
+        ensure!(error.contains(told), "{refused:?}: {error}");
+    }
+    ensure!(!has_container(newer, "early/0")?, "the older program keeps no containers");
     ensure!(level(newer)? == Level::FIRST, "one controller does not know the next level");
     Ok(())
 }
@@ -193,7 +212,10 @@ fn two_releases_share_all_that_a_model_has_and_what_is_new_waits_for_the_last_up
     newer.ok(["config", "mysql", "max-connections=200"])?;
     newer.ok(["add-unit", "mysql"])?;
     newer.wait_for(["unit", "mysql/1", "--status", "active"])?;
-    shows_the_same_and_nothing_newer(&site)?;
+    let charm = charm_with_container(site.host(0)?)?;
+    site.host(0)?.ok(["deploy", &charm, "early"])?;
+    newer.wait_for(["unit", "early/0", "--status", "active"])?;
+    shows_the_same_and_nothing_newer(&site, &charm)?;
 
     // The newer program leads, alone at first, and the older one passes commands on.
     site.host(0)?.ok(["controller", "stop", "local"])?;
@@ -207,7 +229,7 @@ fn two_releases_share_all_that_a_model_has_and_what_is_new_waits_for_the_last_up
     older.ok(["attach-resource", "mysql", "schema=schema.sql"])?;
     older.ok(["grant", "jane", "write", "shop"])?;
     is_served(older)?;
-    shows_the_same_and_nothing_newer(&site)?;
+    shows_the_same_and_nothing_newer(&site, &charm)?;
     let told = facts(site.host(0)?)?.join("\n");
     for part in ["300", "Dogs", "write"] {
         ensure!(told.contains(part), "{part} is not in {told}");
@@ -223,7 +245,16 @@ fn two_releases_share_all_that_a_model_has_and_what_is_new_waits_for_the_last_up
     for host in &site.hosts {
         until("the model is as it was", || Ok(facts(host)?.join("\n") == told))?;
     }
-    is_served(first)
+    is_served(first)?;
+
+    // The archive is read again, also for the application that the older program deployed it for.
+    first.ok(["deploy", &charm, "late"])?;
+    for host in &site.hosts {
+        for unit in ["early/0", "late/0"] {
+            until("the container is shown", || has_container(host, unit))?;
+        }
+    }
+    Ok(())
 }
 
 #[test]
@@ -237,5 +268,27 @@ fn the_level_of_one_controller_rises_when_a_newer_program_starts() -> anyhow::Re
     host.ok(["controller", "start", "local"])?;
     until("the level rises", || Ok(level(&host)? == LEVEL))?;
     ensure!(models(&host)? == ["a"], "the model is there");
+    Ok(())
+}
+
+#[test]
+fn a_container_that_the_previous_release_dropped_comes_with_the_next_deployment() -> anyhow::Result<()> {
+    let Some(previous) = previous_program()? else { return Ok(()) };
+    let mut host = installed(&previous)?;
+    host.ok(["bootstrap", "local", "--no-agent"])?;
+    host.ok(["add-model", "a"])?;
+    let charm = charm_with_container(&host)?;
+    host.ok(["deploy", &charm, "early"])?;
+    host.ok(["controller", "stop", "local"])?;
+    host.install(binary()?);
+    host.ok(["controller", "start", "local"])?;
+    until("the level rises", || Ok(level(&host)? == LEVEL))?;
+    ensure!(!has_container(&host, "early/0")?, "it was not stored");
+    for application in ["late", "last"] {
+        host.ok(["deploy", &charm, application])?;
+        for unit in ["early/0", &format!("{application}/0")] {
+            ensure!(has_container(&host, unit)?, "{unit} has its container");
+        }
+    }
     Ok(())
 }

@@ -27,11 +27,11 @@ stored values changed. What a release wrote must be read, and written again, as 
 A form that no release wrote yet (see RELEASED in this file) may change as it likes: PERIAPT_UPDATE=1 rewrites it.";
 
 /// A fixture: stored values by the names of their samples.
-type Fixture = BTreeMap<String, Stored>;
+pub(crate) type Fixture = BTreeMap<String, Stored>;
 
 /// One stored value, without the byte that names its form.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Stored {
+pub(crate) struct Stored {
     /// The key of an entity, or the name of a record's sequence.
     key: String,
     /// The value as JSON.
@@ -94,7 +94,8 @@ fn fixtures_of_a_release_only_grow() {
     assert_eq!(kept_and_new(false, kept, &today), today);
 }
 
-fn today() -> BTreeMap<&'static str, Fixture> {
+/// Returns all samples as they are written today, by kind.
+pub(crate) fn today() -> BTreeMap<&'static str, Fixture> {
     let mut today: BTreeMap<&str, Fixture> = BTreeMap::new();
     for sample in samples::all() {
         today.entry(sample.kind).or_default().insert(sample.name.to_owned(), written(&sample));

@@ -10,4 +10,5 @@ mod codec;
 mod forms;
 mod keys;
 mod memory;
+mod previous;
 mod samples;
