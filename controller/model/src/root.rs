@@ -216,7 +216,7 @@ impl Root {
         self.charms.get(digest).map(Arc::as_ref)
     }
 
-    /// Returns true if the metadata of a charm that a model uses is another in a later state: a newer program has read it
+    /// Returns true if the metadata of a charm that a model uses differs in a later state: a newer program has read it
     /// again. Shared parts of the maps are skipped, so the cost depends on the charms that were written.
     pub(crate) fn reads_charms_otherwise(&self, newer: &Self, state: &ModelState) -> bool {
         self.charms.diff(&newer.charms).any(|change| match change {

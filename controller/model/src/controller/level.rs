@@ -91,7 +91,7 @@ fn level_of(input: &Input) -> Level {
             Level(2)
         }
         Input::Controller(command) if command.changes_key(WORKLOAD_EGRESS) => Level(2),
-        // They would keep the charm without its containers, and read it never again.
+        // They would keep the charm without its containers, and never read it again.
         Input::UploadCharm(charm) if !charm.meta.containers.is_empty() => OF_WORKLOADS,
         Input::Runner(_, RunnerCommand::Commit(commit)) if tells_of_workloads(commit) => OF_WORKLOADS,
         Input::Backup { .. }

@@ -1,13 +1,22 @@
 //! Charm archives: checked at the upload, and cached forever by clients.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures_util::stream;
-use periapt_host_api::{Digest, ErrorCode, command::Command};
+use periapt_host_api::{Digest, ErrorCode, StoreId, Timestamp, charm::CharmMeta, command::Command};
+use periapt_model::{
+    Changes, EntityKey,
+    entity::{Charm, MetaReader, Uploaders},
+};
+use periapt_store::{MemoryStore, Store as _, codec};
+use tempfile::TempDir;
 
 use crate::{
-    fixture::{Fault, Fixture, TIMEOUT, application, charm, code_of, deploy, larger_charm, next_where},
+    fixture::{
+        Fault, Faults, Fixture, TIMEOUT, application, charm, charm_with_container, code_of, deploy,
+        larger_charm, next_where, options, run,
+    },
     raw,
 };
 
@@ -108,6 +117,44 @@ async fn an_archive_is_uploaded_once_and_fetched_by_its_digest() {
     let idle = fixture.as_agent("one").client.fetch_charm(&digest).await;
     assert_eq!(code_of(idle), ErrorCode::NotFound, "an agent without a unit of it");
     fixture.stop().await;
+}
+
+#[tokio::test]
+async fn an_archive_that_an_earlier_program_read_is_read_again_at_the_next_upload() {
+    let archive = charm_with_container();
+    let inspected = periapt_archive::inspect(&archive).unwrap();
+    let (digest, component) = (inspected.digest, inspected.component);
+    let memory = Arc::new(MemoryStore::new(StoreId(uuid::Uuid::from_u128(7))));
+    let blobs = TempDir::new().unwrap();
+    let start = || run(options(Arc::clone(&memory), Faults::default(), blobs.path()));
+    let (handle, client, running) = start().await;
+    client.upload_charm(archive.clone()).await.unwrap();
+    handle.shutdown();
+    running.await.unwrap().unwrap();
+
+    let earlier = Charm {
+        digest,
+        component,
+        meta: CharmMeta { containers: Default::default(), ..inspected.meta.clone() },
+        size: archive.len() as u64,
+        uploaded_at: Timestamp::UNIX_EPOCH,
+        uploaders: Uploaders::default(),
+        reader: MetaReader::FIRST,
+    };
+    let mut changes = Changes::default();
+    changes.puts.insert(EntityKey::Charm(digest), Some(earlier.into()));
+    let revision = memory.load().await.unwrap().revision;
+    let batch = codec::batch(revision, [codec::Writes::of(&changes).unwrap()]);
+    memory.commit(batch).await.unwrap();
+
+    let (handle, client, running) = start().await;
+    assert_eq!(client.fetch_charm(&digest).await.unwrap(), archive, "its agents have it");
+    assert!(!client.has_charm(&digest).await.unwrap(), "a client uploads it again");
+    let uploaded = client.upload_charm(archive).await.unwrap();
+    assert_eq!(uploaded.meta, inspected.meta);
+    assert!(client.has_charm(&digest).await.unwrap());
+    handle.shutdown();
+    running.await.unwrap().unwrap();
 }
 
 #[tokio::test]
