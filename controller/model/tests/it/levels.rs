@@ -162,7 +162,7 @@ fn charms_with_containers_are_refused_until_the_programs_of_all_controllers_keep
     let before = world.root.charm(&whole.digest).cloned();
     assert_eq!(upload(&mut world, &whole).unwrap_err().code, ErrorCode::NotSupported);
     assert_eq!(world.root.charm(&whole.digest).cloned(), before);
-    world.deploy_app("app", 1);
+    world.upload_app();
 
     world.work(WorkerCommand::RaiseLevel(LEVEL));
     upload(&mut world, &whole).unwrap();

@@ -14,7 +14,7 @@ use crate::{Client, ClientError, PartialFile, Result, request::Content};
 const UPLOAD_WITHIN: Duration = Duration::from_secs(600);
 
 impl Client {
-    /// Returns true if the controller has the archive.
+    /// Returns true if the controller has the archive, and need not read it again: a deployment needs no upload of it.
     pub async fn has_charm(&self, digest: &Digest) -> Result<bool> {
         match self.call(Method::HEAD, charm_path(digest)).response().await {
             Ok(_) => Ok(true),
