@@ -1,5 +1,5 @@
 //! Deleted files that a pod's processes still hold, as a part of its storage: they have no name, and take the disk's space
-//! until the last process lets go of them (`docs/decisions/0117-*`).
+//! until the last process lets go of them (`docs/decisions/0116-*`).
 
 use std::{
     collections::{BTreeMap, BTreeSet},
