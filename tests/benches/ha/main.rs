@@ -208,6 +208,9 @@ async fn commits_of_shares(parent: &Path) -> anyhow::Result<CommandDeviations> {
         let leader = if is_alone { 0 } else { site.leader().await? };
         share.give(site.host(leader)?)?;
         let commits = Commits::measured(&site, leader, &[leader]).await?;
+        if !is_alone {
+            ensure!(site.leader().await? == leader, "another controller leads, which has no share");
+        }
         deviations += site.deviations(&commits.acknowledged).await?;
         let ratio = commits.rate / *first.get_or_insert(commits.rate);
         println!("| {name} | {:.0} | {ratio:.2} | {:.0} |", commits.rate, commits.batches);
