@@ -113,8 +113,12 @@ impl Verb for Refresh {
         let is_file = |(_, place): &&(ResourceName, PathBuf)| resources::revision(place).is_none();
         let files = resources::given(&charm.resources(&known), self.resource.iter().filter(is_file)).await?;
         let with = self.with(&files, &known)?;
-        let digest = charm.upload(model.client()).await?;
+        let digest = charm.digest();
         let (force, same) = (self.force || self.force_units, before.charm_digest == digest);
+        // The controller reads a charm that an earlier release stored again at an upload, for all applications that use it.
+        if !(self.dry_run && same) {
+            charm.upload(model.client()).await?;
+        }
         match same {
             true => context.say(format_args!(
                 "Application \"{}\" is already running charm \"{}\", digest {}",

@@ -66,11 +66,19 @@ impl WantedCharm {
         }
     }
 
-    /// Uploads it, unless the controller has it.
-    pub(super) async fn upload(&self, client: &Client) -> Result<Digest> {
+    /// Returns its digest.
+    pub(super) fn digest(&self) -> Digest {
         match self {
-            Self::Read(charm) => charm.upload(client).await,
-            Self::Present { digest, .. } | Self::Former { digest, .. } => Ok(*digest),
+            Self::Read(charm) => charm.inspected.digest,
+            Self::Present { digest, .. } | Self::Former { digest, .. } => *digest,
+        }
+    }
+
+    /// Uploads it, unless the controller has it.
+    pub(super) async fn upload(&self, client: &Client) -> Result<()> {
+        match self {
+            Self::Read(charm) => charm.upload(client).await.map(drop),
+            Self::Present { .. } | Self::Former { .. } => Ok(()),
         }
     }
 
