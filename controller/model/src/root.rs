@@ -3,7 +3,7 @@
 
 use std::{ops::Bound, sync::Arc};
 
-use imbl::{OrdMap, OrdSet, ordmap::DiffItem};
+use imbl::{OrdMap, OrdSet};
 use periapt_host_api::{
     AgentName, ApplicationName, Digest, LeaderTerm, ModelUuid, RelationId, Revision, Timestamp, UserName,
     command::Caller,
@@ -217,14 +217,13 @@ impl Root {
     }
 
     /// Returns true if the metadata of a charm that a model uses differs in a later state: a newer program has read it
-    /// again. Shared parts of the maps are skipped, so the cost depends on the charms that were written.
+    /// again. If any charm was written, it looks at those of the model: it compares pointers, and metadata that was written.
     pub(crate) fn reads_charms_otherwise(&self, newer: &Self, state: &ModelState) -> bool {
-        self.charms.diff(&newer.charms).any(|change| match change {
-            DiffItem::Update { old: (_, old), new: (digest, new) } => {
-                old.meta != new.meta && state.charm(digest).is_some()
-            }
-            DiffItem::Add(..) | DiffItem::Remove(..) => false,
-        })
+        let differs = |digest: &Digest| match (self.charms.get(digest), newer.charms.get(digest)) {
+            (Some(old), Some(new)) => !Arc::ptr_eq(old, new) && old.meta != new.meta,
+            _ => false,
+        };
+        !self.charms.ptr_eq(&newer.charms) && state.charms().any(|charm| differs(&charm.digest))
     }
 
     /// Returns all uploaded charms.

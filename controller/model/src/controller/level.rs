@@ -144,6 +144,5 @@ fn tells_of_workloads(commit: &UnitCommit) -> bool {
     is_cut_short
         || !record.workloads.is_empty()
         || begun.is_some_and(|begun| begun.beside_workloads)
-        || journal.as_ref().is_some_and(|journal| !journal.calls.unrecorded.is_empty())
         || events.into_iter().flatten().any(|event| event.container().is_some())
 }

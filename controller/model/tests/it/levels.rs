@@ -9,7 +9,7 @@ use periapt_host_api::{
     command::{Command, ControllerCommand},
     commit::UnitCommit,
     event::Event,
-    journal::{HookOutcome, JournalRecord},
+    journal::{HookOutcome, JournalRecord, Unrecorded},
     program::ProgramOffer,
     record::{Begun, HookFailure, HookStep, InterruptedHook, Operation, WorkloadRecord},
     resource::CheckedImage,
@@ -250,6 +250,16 @@ fn commits_about_workloads_are_refused_until_the_programs_of_all_controllers_kee
     }
     assert_eq!(*world.unit("app/0"), before);
     world.commit("app/0", |commit| commit.record.begun = None).unwrap();
+    // A hook of any unit may make more calls than its record has room for.
+    let calls_much = |commit: &mut UnitCommit| {
+        let (charm, at) = (Digest::of(b"charm"), "2026-01-01T00:00:00Z".parse().unwrap());
+        let (event, outcome) = (Event::ConfigChanged, HookOutcome::Handled);
+        let mut ran = JournalRecord::of_no_run(commit.seq, event, outcome, Revision(1), (charm, charm), at);
+        ran.calls.omitted = 1;
+        ran.calls.unrecorded = Unrecorded { limit: 262_144, streams: BTreeMap::new() };
+        commit.journal = Some(ran);
+    };
+    world.commit("app/0", calls_much).unwrap();
 
     world.work(WorkerCommand::RaiseLevel(LEVEL));
     for tell in told_of_workloads() {
