@@ -140,7 +140,11 @@ impl Fence<'_> {
         let kept = match self {
             Self::Helper => CapabilitySet::empty(),
             // The agent's directory may lie in another user's home.
-            Self::Runner(_) => CapabilitySet::DAC_OVERRIDE | CapabilitySet::DAC_READ_SEARCH,
+            // The last one is for files in sticky directories of a container's other users. The runner's system calls change no
+            // mode and no owner.
+            Self::Runner(_) => {
+                CapabilitySet::DAC_OVERRIDE | CapabilitySet::DAC_READ_SEARCH | CapabilitySet::FOWNER
+            }
             Self::Workload(_) | Self::Unpacker(_) | Self::Counter(_) => CapabilitySet::DAC_READ_SEARCH,
             Self::Pod(places) => {
                 keep(CapabilitySet::DAC_READ_SEARCH, CapabilitySet::empty())?;

@@ -147,10 +147,9 @@ fn runners_and_compile_helpers_stand_behind_the_systems_fence() -> anyhow::Resul
     let lists = tasks.map(|task| fs::read_to_string(task.path().join("children")).unwrap_or_default());
     let children: Vec<u32> =
         lists.collect::<String>().split_whitespace().map(str::parse).collect::<Result<_, _>>()?;
-    // The unit has run its hooks there. A runner keeps the right to reach files in directories that its user cannot
-    // enter.
+    // The unit has run its hooks there. A runner keeps the rights over files in directories that its user cannot enter.
     assert_eq!(children.len(), 1, "the runner of the one model");
-    let to_files = (1 << 1) | (1 << 2);
+    let to_files = (1 << 1) | (1 << 2) | (1 << 3);
     assert!(
         fenced(children[0], to_files)?,
         "{}",

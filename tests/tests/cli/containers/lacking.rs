@@ -258,7 +258,10 @@ fn an_agent_that_is_not_root_counts_mounts_and_deletes_the_storage_of_services_o
     let sleeps = format!("sleep {}", u64::from(std::process::id()) + 20_000_000);
     start_as_web(
         &scene,
-        &format!("sh -c 'mkdir -m 700 /data/own; printf one >/data/own/note; exec {sleeps}'"),
+        &format!(
+            "sh -c 'mkdir -m 700 /data/own; mkdir -m 1777 /data/own/tmp; echo x >/data/own/tmp/x; \
+             printf one >/data/own/note; exec {sleeps}'"
+        ),
     )?;
     let place = scratch(periapt)?;
     let note = place.join("own/note");

@@ -292,7 +292,7 @@ fn a_hook_changes_the_files_of_a_workloads_other_user() {
     let bench = Bench::new(bounds(100, 100));
     bench.write("log", 3).unwrap();
     chown(bench.inside().join("log"), Some(OTHER), Some(OTHER)).unwrap();
-    // Capabilities are those of a thread, which has a runner's alone.
+    // Capabilities are those of a thread. It may not set the times of files that others own.
     thread::scope(|scope| {
         let hook = scope.spawn(|| {
             let kept = CapabilitySet::DAC_OVERRIDE | CapabilitySet::DAC_READ_SEARCH;
