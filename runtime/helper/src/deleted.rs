@@ -27,7 +27,8 @@ pub struct DeletedFiles {
     /// The devices that they are on, as `stat` numbers them.
     pub devices: BTreeSet<u64>,
     /// The directories that they were below, as absolute paths without links. None for processes that have no other files of
-    /// these devices: then a file that is only mapped counts, too, if the kernel shows it; it does to root alone.
+    /// these devices: then a program that runs counts, too, and a file that is only mapped if the kernel shows it; it does
+    /// to root alone.
     pub below: Option<Vec<PathBuf>>,
 }
 
@@ -110,8 +111,19 @@ impl Count<'_> {
         let has_descriptors = self.look_at_links(&format!("/proc/{thread}/fd"), holder)?;
         if self.wanted.below.is_none() {
             self.look_at_links(&format!("/proc/{thread}/map_files"), holder)?;
+            self.look_at_program(thread, holder)?;
         }
         Ok(has_descriptors)
+    }
+
+    /// Looks at the program of a process, which the kernel keeps even if no part of it is mapped any more.
+    fn look_at_program(&mut self, thread: u32, holder: Holder) -> Result<(), TooManyFiles> {
+        self.spend()?;
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        if let Ok(process) = openat(CWD, format!("/proc/{thread}").as_str(), flags, Mode::empty()) {
+            self.look_at_file(&process, c"exe", holder);
+        }
+        Ok(())
     }
 
     /// Looks at the files that the links in a directory of the kernel lead to. Returns true if there are some.

@@ -118,12 +118,9 @@ fn a_deleted_file_whose_path_is_too_long_to_be_told_counts() {
 }
 
 #[test]
-fn a_deleted_file_that_is_mapped_counts_where_the_kernel_shows_it() {
+fn a_deleted_program_that_runs_counts() {
     let holding = Holding::begin("true", "cp /bin/sh sh && exec ./sh -c 'rm sh; echo done; read _; :'");
-    // The kernel shows the files of mappings to root alone.
-    let mapped = fs::read_dir("/proc/self/map_files").into_iter().flatten().flatten().next();
-    let is_shown = mapped.is_some_and(|mapped| fs::metadata(mapped.path()).is_ok());
-    assert_eq!(holding.held(None) > 0, is_shown);
+    assert!(holding.held(None) > 0);
     assert_eq!(holding.held(Some("")), 0, "among files of the host, a mapped one may be a program");
 }
 
