@@ -259,11 +259,12 @@ fn deploy(charm: Digest, application: &str, units: u32) -> anyhow::Result<Deploy
 }
 
 /// Returns true if nobody answered, or only later. What these requests ask for can be asked twice.
-fn may_be_repeated(error: &ClientError) -> bool {
+pub(crate) fn may_be_repeated(error: &ClientError) -> bool {
     error.is_temporary() || error.refusal().is_none()
 }
 
-fn url_of(host: &Installation) -> anyhow::Result<String> {
+/// Returns the URL of a host's controller.
+pub(crate) fn url_of(host: &Installation) -> anyhow::Result<String> {
     let shown = controller(host)?;
     let url = shown.pointer("/details/url").and_then(serde_json::Value::as_str);
     Ok(url.context("a URL")?.to_owned())

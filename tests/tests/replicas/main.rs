@@ -34,6 +34,7 @@ mod stores;
 mod story;
 mod undone;
 mod upgrading;
+mod uploads;
 mod witness;
 
 use anyhow::ensure;

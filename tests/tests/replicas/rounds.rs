@@ -5,7 +5,8 @@
 //! competed for is linearizable. The log is read all the while, and folded: it is whole, has each acknowledged request once,
 //! in the order in which they were sent, each answer to a read is a state of it, and the store of each controller is the
 //! fold of it at the store's position. Two agents run hooks meanwhile and are killed and paused, too: each hook is counted
-//! once, and no two units were told at one time that they lead.
+//! once, and no two units were told at one time that they lead. An operator uploads content meanwhile: each controller gives
+//! in the end what was acknowledged last.
 //!
 //! `PERIAPT_FAULT_ROUNDS` sets the number of rounds, and `PERIAPT_FAULT_SEED` with which fault they begin and how long
 //! faults last. `--no-capture` shows how long each fault kept all clients waiting. `tools/rounds` runs many in parallel.
@@ -32,6 +33,7 @@ use crate::{
     site::{HOSTS, Site, controller, models, until},
     stores::check_stores,
     story::Story,
+    uploads::Uploads,
     witness::Witness,
 };
 
@@ -138,8 +140,8 @@ pub(crate) fn joined<T>(thread: ScopedJoinHandle<'_, anyhow::Result<T>>, who: &s
     thread.join().map_err(|_| anyhow::anyhow!("{who} panicked"))?
 }
 
-/// Makes the models that clients use, starts agents, and returns the operator of the units.
-async fn prepared(site: &mut Site) -> anyhow::Result<Hooks> {
+/// Makes the models that clients use, starts agents, and returns the operators of the units and of the uploads.
+async fn prepared(site: &mut Site) -> anyhow::Result<(Hooks, Uploads)> {
     until("all members are known", || Ok(site.leader(2)?.is_some()))?;
     let first = site.host(0)?;
     first.ok(["add-model", REGISTER])?;
@@ -149,7 +151,7 @@ async fn prepared(site: &mut Site) -> anyhow::Result<Hooks> {
         until("each has the models", || Ok(models(host)? == ["load", REGISTER]))?;
     }
     site.start_agents()?;
-    Hooks::prepare(site).await
+    Ok((Hooks::prepare(site).await?, Uploads::prepare(site).await?))
 }
 
 /// Goes through rounds of faults, and checks what is left.
@@ -167,17 +169,18 @@ fn go_through(
     let mut lengths = Lengths::of(rounds, usual)?;
     let first = lengths.first_fault(faults.len())?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-    let hooks = runtime.block_on(prepared(&mut site))?;
+    let (hooks, uploads) = runtime.block_on(prepared(&mut site))?;
     // The clients keep their hosts while the rounds change the rest.
     let (hosts, log) = (site.hosts.clone(), site.etcd.url());
     let sockets: Vec<PathBuf> = hosts.iter().map(|host| host.socket("local")).collect();
     let (story, history, is_over) = (Story::default(), History::default(), AtomicBool::new(false));
     let callers = (0..hosts.len()).map(|number| Caller::new(number, &sockets, &history));
     let callers = callers.collect::<anyhow::Result<Vec<_>>>()?;
-    let (hooks, mut witness) = thread::scope(|scope| -> anyhow::Result<(usize, Witness)> {
+    let (hooks, shelf, mut witness) = thread::scope(|scope| -> anyhow::Result<(usize, Uploads, Witness)> {
         let _ends = (SetAtEnd(&story.ended), SetAtEnd(&is_over));
         let witness = scope.spawn(|| Witness::follow(log, &is_over));
         let storm = scope.spawn(|| runtime.block_on(hooks.run(&story)));
+        let uploading = scope.spawn(|| runtime.block_on(uploads.run(&story)));
         let story = &story;
         let clients = hosts.iter().enumerate();
         let clients: Vec<_> =
@@ -198,11 +201,12 @@ fn go_through(
         let sent: Vec<_> = clients.into_iter().map(|client| joined(client, "a client")).collect();
         let called: Vec<_> = callers.into_iter().map(|caller| joined(caller, "a caller")).collect();
         let hooks = joined(storm, "the operator of the units");
+        let uploads = joined(uploading, "the operator of the uploads");
         is_over.store(true, Ordering::SeqCst);
         let witness = joined(witness, "the reader of the log");
         worked?;
         sent.into_iter().chain(called).collect::<anyhow::Result<()>>()?;
-        Ok((hooks?, witness?))
+        Ok((hooks?, uploads?, witness?))
     })?;
     println!("{hooks} hooks, each counted once");
     ensure!(hooks > rounds, "the units had something to do");
@@ -226,6 +230,8 @@ fn go_through(
     println!("{contested} names were competed for");
     let all: BTreeSet<String> = witness.models().cloned().collect();
     check_end(&site, story, &all, rounds, &witness.head)?;
+    let contents = runtime.block_on(shelf.check(&site))?;
+    println!("{contents} contents were acknowledged, and each controller has the newest");
     let entities = check_stores(&site, &mut witness)?;
     println!("each store is the fold of the log up to {}, with {entities} entities", witness.head.position);
     Ok(())
