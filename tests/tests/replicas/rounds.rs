@@ -232,8 +232,11 @@ fn go_through(
     check_end(&site, story, &all, rounds, &witness.head)?;
     let contents = runtime.block_on(shelf.check(&site))?;
     println!("{contents} contents were acknowledged, and each controller has the newest");
-    let entities = check_stores(&site, &mut witness)?;
-    println!("each store is the fold of the log up to {}, with {entities} entities", witness.head.position);
+    check_stores(&site, &mut witness)?;
+    let Witness { head, entities, audit, .. } = &witness;
+    let (entities, records) = (entities.len(), audit.len());
+    let to = head.position;
+    println!("each store is the fold of the log up to {to}: {entities} entities, {records} audit records");
     Ok(())
 }
 

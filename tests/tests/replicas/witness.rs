@@ -9,11 +9,11 @@ use std::{
 };
 
 use anyhow::{Context as _, bail, ensure};
-use periapt_host_api::{ModelUuid, RequestId, Revision, StoreId};
+use periapt_host_api::{ModelUuid, RequestId, Revision, StoreId, Timestamp};
 use periapt_log::{Content, Entry, Log as _, LogError, LogHead, StoredEntry};
 use periapt_log_etcd::{EtcdLog, EtcdUrl};
 use periapt_model::entity::{AnswerKey, Entity, EntityKey, Model};
-use periapt_store::{Batch, codec};
+use periapt_store::{Batch, Record, RecordPosition, codec, key};
 
 use crate::{
     callers::{Call, REGISTER, SETTING, Told},
@@ -31,6 +31,8 @@ pub(crate) struct Witness {
     pub(crate) head: LogHead,
     /// All entities at the head, in stored form: their values by their keys.
     pub(crate) entities: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// All records of the audit log up to the head, in stored form and in the order of their positions.
+    pub(crate) audit: Vec<Record>,
     /// The models by name, each with the position from which on it is there.
     models: BTreeMap<String, (ModelUuid, u64)>,
     /// The values of the register, each with the position from which on it is shown.
@@ -44,6 +46,7 @@ impl Witness {
         Self {
             head: LogHead::empty(log),
             entities: BTreeMap::new(),
+            audit: Vec::new(),
             models: BTreeMap::new(),
             // The register is empty before it is written.
             values: vec![(0, String::new())],
@@ -101,7 +104,7 @@ impl Witness {
     fn fold(&mut self, StoredEntry { position, bytes }: StoredEntry) -> anyhow::Result<()> {
         let entry = Entry::decode(position, &bytes)?;
         self.head = self.head.after(position, &entry, &bytes)?;
-        let Content::Batch { entities, .. } = entry.content else { return Ok(()) };
+        let Content::Batch { entities, records } = entry.content else { return Ok(()) };
         let batch = Batch { entities, ..Batch::default() };
         for (key, entity) in codec::writes(&batch)?.puts {
             match (key, entity) {
@@ -117,6 +120,14 @@ impl Witness {
                 Some(value) => self.entities.insert(key, value),
                 None => self.entities.remove(&key),
             };
+        }
+        for (index, record) in (0..).zip(records) {
+            if record.prefix == key::AUDIT {
+                // Stores keep microseconds.
+                let at = Timestamp::from_microsecond(record.at.as_microsecond())?;
+                let position = RecordPosition { revision: position, index };
+                self.audit.push(Record { position, at, body: record.body });
+            }
         }
         Ok(())
     }
