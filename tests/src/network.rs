@@ -47,15 +47,6 @@ pub enum Link {
     Down,
 }
 
-/// A direction between a host and the test's own process, in which packets may be lost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Direction {
-    /// From the host to [`OUTSIDE`].
-    Out,
-    /// From [`OUTSIDE`] to the host.
-    In,
-}
-
 /// Runs a test, given by its full name, in a network of its own with these hosts. The first has the address 10.77.0.1, the
 /// second 10.77.0.2. Prints the reason and does nothing if no network can be made.
 ///
@@ -120,20 +111,6 @@ pub fn add_address_outside(host: &str, address: &str) -> anyhow::Result<()> {
     run("ip", &["-n", host, "route", "add", &format!("{address}/32"), "dev", "eth0"])
 }
 
-/// Loses all packets in one direction between a host, whose number begins with 1, and the test's own process, or lets them
-/// through again. Connections stay, and nobody is told.
-///
-/// # Errors
-/// There is no such host.
-pub fn set_direction(host: &str, number: usize, direction: Direction, link: Link) -> anyhow::Result<()> {
-    let address = format!("10.77.0.{number}");
-    let (place, to) = match direction {
-        Direction::Out => (&["-n", host][..], [OUTSIDE, "dev", "eth0"]),
-        Direction::In => (&[][..], [&*address, "dev", "lan"]),
-    };
-    set_neighbour(place, to, link)
-}
-
 /// Loses all packets that a host sends to another one, whose number begins with 1, or lets them through again. Connections
 /// stay, and nobody is told.
 ///
@@ -141,17 +118,13 @@ pub fn set_direction(host: &str, number: usize, direction: Direction, link: Link
 /// There is no such host.
 pub fn set_path(from: &str, to: usize, link: Link) -> anyhow::Result<()> {
     let address = format!("10.77.0.{to}");
-    set_neighbour(&["-n", from], [&*address, "dev", "eth0"], link)
-}
-
-/// Gives an address and its device a hardware address that no host has, or lets the kernel find the right one again. `place`
-/// are the options of `ip` for the network namespace.
-fn set_neighbour(place: &[&str], to: [&str; 3], link: Link) -> anyhow::Result<()> {
+    let (place, to) = (["-n", from, "neigh"], [&*address, "dev", "eth0"]);
     let neighbour = match link {
-        Link::Up => [&["neigh", "del"][..], &to].concat(),
-        Link::Down => [&["neigh", "replace"][..], &to, &["lladdr", NOBODY, "nud", "permanent"]].concat(),
+        // The kernel finds the right hardware address again.
+        Link::Up => [&place[..], &["del"], &to].concat(),
+        Link::Down => [&place[..], &["replace"], &to, &["lladdr", NOBODY, "nud", "permanent"]].concat(),
     };
-    run("ip", &[place, &neighbour].concat())
+    run("ip", &neighbour)
 }
 
 fn run(program: &str, arguments: &[&str]) -> anyhow::Result<()> {

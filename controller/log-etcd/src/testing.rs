@@ -84,22 +84,13 @@ impl TestEtcd {
         Self::start_in(TempDir::new().expect("a temporary directory can be made"), count, more)
     }
 
-    /// Starts servers that clients reach at this address of the host, with further arguments and with their data in a
-    /// directory of the caller's.
-    ///
-    /// # Panics
-    /// See [`Self::start`].
-    pub fn start_at(directory: TempDir, address: IpAddr, count: usize, more: &[&str]) -> Self {
-        Self::started(Self::prepare(directory, address, count, more), count)
-    }
-
     /// Starts servers with their data in a directory of the caller's: the system's temporary directory may be in memory,
     /// where a sync does nothing.
     ///
     /// # Panics
     /// See [`Self::start`].
     pub fn start_in(directory: TempDir, count: usize, more: &[&str]) -> Self {
-        Self::started(Self::prepare(directory, Ipv4Addr::LOCALHOST.into(), count, more), count)
+        Self::started(Self::prepare(directory, count, more), count)
     }
 
     #[expect(clippy::expect_used, reason = "a test says what failed by panicking")]
@@ -117,7 +108,14 @@ impl TestEtcd {
     /// See [`Self::start`].
     #[expect(clippy::expect_used, reason = "a test says what failed by panicking")]
     pub fn start_on(hosts: &[EtcdHost], more: &[&str]) -> Self {
-        let directory = TempDir::new().expect("a temporary directory can be made");
+        Self::start_on_in(TempDir::new().expect("a temporary directory can be made"), hosts, more)
+    }
+
+    /// Starts a server on each of these hosts as [`Self::start_on`] does, with their data in a directory of the caller's.
+    ///
+    /// # Panics
+    /// See [`Self::start`].
+    pub fn start_on_in(directory: TempDir, hosts: &[EtcdHost], more: &[&str]) -> Self {
         let places = hosts.iter().map(|EtcdHost { network, address }| Place {
             network: Some(network.clone()),
             peer: (*address, PEER_PORT).into(),
@@ -126,14 +124,14 @@ impl TestEtcd {
         Self::started(Ok(Self::at(directory, &places.collect::<Vec<_>>(), more)), hosts.len())
     }
 
-    fn prepare(directory: TempDir, address: IpAddr, count: usize, more: &[&str]) -> anyhow::Result<Self> {
+    fn prepare(directory: TempDir, count: usize, more: &[&str]) -> anyhow::Result<Self> {
         let own = IpAddr::from(Ipv4Addr::LOCALHOST);
         let mut peers = free_ports(2 * count)?;
         let clients = peers.split_off(count);
         let places = peers.into_iter().zip(clients).map(|(peer, client)| Place {
             network: None,
             peer: (own, peer).into(),
-            client: (address, client).into(),
+            client: (own, client).into(),
         });
         Ok(Self::at(directory, &places.collect::<Vec<_>>(), more))
     }

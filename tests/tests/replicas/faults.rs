@@ -7,14 +7,14 @@ use std::{
 
 use anyhow::{Context as _, bail, ensure};
 use periapt_log_etcd::testing::TestEtcd;
-use periapt_tests::{Direction, Installation, Link, set_direction, set_link, set_path, signal};
+use periapt_tests::{Installation, Link, set_link, set_path, signal};
 
 use crate::{
     disks::{fill, fill_etcd, fill_under, filler, free_etcd},
     lengths::Lengths,
     log::{disarm_alarms, raise_alarms, take_room},
     rolling::{restart_all, upgrade},
-    site::{HOSTS, Site, until},
+    site::{HOSTS, NETWORK, Site, etcd_hosts, until},
     stale::is_stale,
     story::Story,
 };
@@ -68,6 +68,8 @@ pub(crate) enum Fault {
     CutControllers,
     /// Nothing that a follower sends reaches etcd.
     MuteFollower,
+    /// The server of etcd that leads is cut off from the other two. They elect another one.
+    CutEtcdLeader(EtcdCut),
     /// The leading controller is killed, and its disk is full when it starts again.
     FillLeader,
     /// The same happens to a follower.
@@ -80,6 +82,15 @@ pub(crate) enum Fault {
     SetLeadersClock(i64),
     /// The same happens to a follower's host.
     SetFollowersClock(i64),
+}
+
+/// The hosts that a server of etcd does not reach, and that do not reach it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EtcdCut {
+    /// The other servers. Each controller goes on to one that knows who leads.
+    FromServers,
+    /// The other servers and all controllers.
+    FromAll,
 }
 
 /// The role of a server of etcd.
@@ -123,6 +134,7 @@ impl Met {
             Fault::KillEtcd(role) | Fault::PauseEtcd(role) | Fault::FillEtcd(role) => {
                 role.server(&site.etcd)?
             }
+            Fault::CutEtcdLeader(_) => EtcdRole::Leader.server(&site.etcd)?,
             Fault::KillFollower
             | Fault::PauseFollower
             | Fault::CutFollower
@@ -230,7 +242,8 @@ fn check(site: &Site, fault: Fault, met: Met) -> anyhow::Result<()> {
     match fault {
         Fault::KillEtcd(EtcdRole::Leader)
         | Fault::PauseEtcd(EtcdRole::Leader)
-        | Fault::FillEtcd(EtcdRole::Leader) => until("another server of etcd leads", || {
+        | Fault::FillEtcd(EtcdRole::Leader)
+        | Fault::CutEtcdLeader(_) => until("another server of etcd leads", || {
             Ok(site.etcd.leader().is_some_and(|leader| leader != met.number))
         }),
         Fault::FillRunningLeader | Fault::FillRunningFollower => {
@@ -249,9 +262,8 @@ fn check(site: &Site, fault: Fault, met: Met) -> anyhow::Result<()> {
 fn set(site: &mut Site, fault: Fault, met: Met, link: Link) -> anyhow::Result<()> {
     let Met { number, process, .. } = met;
     let host = *HOSTS.get(number).context("a host")?;
-    let towards = |directions: &[Direction]| {
-        directions.iter().try_for_each(|direction| set_direction(host, number + 1, *direction, link))
-    };
+    let to_etcd = || etcd_hosts().try_for_each(|(_, server)| set_path(host, server, link));
+    let from_etcd = || etcd_hosts().try_for_each(|(server, _)| set_path(server, number + 1, link));
     let is_made = link == Link::Down;
     match fault {
         Fault::KillLeader | Fault::KillFollower if is_made => signal(process, "KILL")?,
@@ -291,9 +303,15 @@ fn set(site: &mut Site, fault: Fault, met: Met, link: Link) -> anyhow::Result<()
                 others.try_for_each(|to| set_path(host, to + 1, link))?;
             }
         }
-        Fault::CutLeaderFromEtcd => towards(&[Direction::Out, Direction::In])?,
-        Fault::MuteLeader | Fault::MuteFollower => towards(&[Direction::Out])?,
-        Fault::DeafenLeader => towards(&[Direction::In])?,
+        Fault::CutLeaderFromEtcd => to_etcd().and_then(|()| from_etcd())?,
+        Fault::MuteLeader | Fault::MuteFollower => to_etcd()?,
+        Fault::DeafenLeader => from_etcd()?,
+        Fault::CutEtcdLeader(cut) => {
+            cut_etcd(number, cut, link)?;
+            if !is_made {
+                until("etcd's servers are together again", || Ok(site.etcd.knows_leader(number)))?;
+            }
+        }
         Fault::FillLeader | Fault::FillFollower if is_made => {
             // What RocksDB has reserved for its next writes is given back by its end alone.
             signal(process, "KILL")?;
@@ -330,6 +348,19 @@ fn set(site: &mut Site, fault: Fault, met: Met, link: Link) -> anyhow::Result<()
         Fault::RestartAll | Fault::Upgrade => bail!("{fault:?} ends by itself"),
     }
     Ok(())
+}
+
+/// Cuts a server of etcd off, or connects it again. Connections stay, and neither end is told.
+fn cut_etcd(number: usize, cut: EtcdCut, link: Link) -> anyhow::Result<()> {
+    let (own, own_number) = etcd_hosts().nth(number).context("a server of etcd")?;
+    let others = NETWORK.into_iter().zip(1..).skip(match cut {
+        EtcdCut::FromServers => HOSTS.len(),
+        EtcdCut::FromAll => 0,
+    });
+    others.filter(|(other, _)| *other != own).try_for_each(|(other, other_number)| {
+        set_path(own, other_number, link)?;
+        set_path(other, own_number, link)
+    })
 }
 
 /// Returns true if a host's controller has logged a text after its log had this length.

@@ -1,12 +1,12 @@
 //! Rounds of faults under load. Clients of three hosts send commands all the time, while controllers and servers of etcd
-//! are killed and paused in turn, the network loses what they send, a disk is full, etcd raises its alarm that it has no
-//! room, a clock is set an hour off, or all controllers are restarted or upgraded in order. At the end nothing that was
-//! acknowledged is lost, nothing happened twice, all controllers show the same, and the history of names that clients
-//! competed for is linearizable. The log is read all the while, and folded: it is whole, has each acknowledged request once,
-//! in the order in which they were sent, each answer to a read is a state of it, and the store of each controller is the
-//! fold of it at the store's position. Two agents run hooks meanwhile and are killed and paused, too: each hook is counted
-//! once, and no two units were told at one time that they lead. An operator uploads content meanwhile: each controller gives
-//! in the end what was acknowledged last.
+//! are killed and paused in turn, the network loses what they send, etcd's leading server is cut off, a disk is full, etcd
+//! raises its alarm that it has no room, a clock is set an hour off, or all controllers are restarted or upgraded in order.
+//! At the end nothing that was acknowledged is lost, nothing happened twice, all controllers show the same, and the history
+//! of names that clients competed for is linearizable. The log is read all the while, and folded: it is whole, has each
+//! acknowledged request once, in the order in which they were sent, each answer to a read is a state of it, and the store
+//! of each controller is the fold of it at the store's position. Two agents run hooks meanwhile and are killed and paused,
+//! too: each hook is counted once, and no two units were told at one time that they lead. An operator uploads content
+//! meanwhile: each controller gives in the end what was acknowledged last.
 //!
 //! `PERIAPT_FAULT_ROUNDS` sets the number of rounds, and `PERIAPT_FAULT_SEED` with which fault they begin and how long
 //! faults last. `--no-capture` shows how long each fault kept all clients waiting. `tools/rounds` runs many in parallel.
@@ -27,10 +27,10 @@ use periapt_tests::{Installation, in_own_network};
 use crate::{
     callers::{Caller, History, REGISTER},
     disks::{ETCD_ON_SMALL_DISK, disks_of_etcd, on_small_disk},
-    faults::{EtcdRole, Fault, round},
+    faults::{EtcdCut, EtcdRole, Fault, round},
     hooks::{Hooks, Leaderships, leaderships},
     lengths::Lengths,
-    site::{HOSTS, Site, controller, models, until},
+    site::{NETWORK, Site, controller, models, until},
     stores::check_stores,
     story::Story,
     uploads::Uploads,
@@ -42,7 +42,7 @@ use crate::{
 const ROUNDS: usize = 12;
 
 /// The number of rounds in which the network or a disk fails.
-const CUT_ROUNDS: usize = 12;
+const CUT_ROUNDS: usize = 14;
 
 /// An hour, in seconds.
 const HOUR: i64 = 3_600;
@@ -102,12 +102,14 @@ fn nothing_that_was_acknowledged_is_lost_or_doubled_whatever_the_network_or_a_di
         Fault::FillEtcd(EtcdRole::Leader),
         Fault::FillEtcd(EtcdRole::Follower),
         Fault::CutControllers,
+        Fault::CutEtcdLeader(EtcdCut::FromServers),
+        Fault::CutEtcdLeader(EtcdCut::FromAll),
         // Only in longer runs.
         Fault::FillRunningFollower,
     ];
     let test = "rounds::nothing_that_was_acknowledged_is_lost_or_doubled_whatever_the_network_or_a_disk_does";
-    in_own_network(test, &HOSTS, || {
-        let site = Site::on_three_hosts(disks_of_etcd()?, &ETCD_ON_SMALL_DISK)?;
+    in_own_network(test, &NETWORK, || {
+        let site = Site::on_hosts_of_network(disks_of_etcd()?, &ETCD_ON_SMALL_DISK)?;
         site.hosts.iter().try_for_each(|host| on_small_disk(host))?;
         go_through(site, &faults, CUT_ROUNDS, AgentsClocks::Kept)
     })

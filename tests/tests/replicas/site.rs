@@ -7,8 +7,8 @@ use std::{
 };
 
 use anyhow::{Context as _, ensure};
-use periapt_log_etcd::testing::TestEtcd;
-use periapt_tests::{Installation, OUTSIDE, POLL_INTERVAL, network_of};
+use periapt_log_etcd::testing::{EtcdHost, TestEtcd};
+use periapt_tests::{Installation, POLL_INTERVAL, network_of};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -17,6 +17,9 @@ use crate::hooks::Agent;
 
 /// The hosts, by the names of their controllers.
 pub(crate) const HOSTS: [&str; 3] = ["one", "two", "three"];
+
+/// The hosts of a network in which each controller and each server of etcd has a host of its own.
+pub(crate) const NETWORK: [&str; 6] = ["one", "two", "three", "etcd-0", "etcd-1", "etcd-2"];
 
 /// The timeout of waits.
 pub(crate) const UNTIL: Duration = Duration::from_secs(90);
@@ -47,10 +50,14 @@ impl Site {
         Ok(site)
     }
 
-    /// Starts etcd, with its data in this directory and with further arguments, and a controller on each of three hosts of a
-    /// network.
-    pub(crate) fn on_three_hosts(data: TempDir, more: &[&str]) -> anyhow::Result<Self> {
-        let etcd = TestEtcd::start_at(data, OUTSIDE.parse()?, 3, more);
+    /// Starts etcd, with its data in this directory and with further arguments, and three controllers, on the hosts of
+    /// [`NETWORK`].
+    pub(crate) fn on_hosts_of_network(data: TempDir, more: &[&str]) -> anyhow::Result<Self> {
+        let servers = etcd_hosts().map(|(network, number)| {
+            let address = [10, 77, 0, u8::try_from(number)?].into();
+            anyhow::Ok(EtcdHost { network: network_of(network), address })
+        });
+        let etcd = TestEtcd::start_on_in(data, &servers.collect::<anyhow::Result<Vec<_>>>()?, more);
         etcd.ready();
         let on = |host: &str| Ok::<_, anyhow::Error>(Installation::empty()?.in_network(network_of(host)));
         let [first, ..] = HOSTS;
@@ -181,6 +188,11 @@ impl Site {
         }
         Ok(false)
     }
+}
+
+/// Returns the hosts of etcd's servers in [`NETWORK`], each with its number in the network, which begins with 1.
+pub(crate) fn etcd_hosts() -> impl Iterator<Item = (&'static str, usize)> {
+    NETWORK.into_iter().zip(1..).skip(HOSTS.len())
 }
 
 /// Returns the details of a host's controller.
