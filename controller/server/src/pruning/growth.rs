@@ -31,25 +31,29 @@ struct Inner {
 impl SequenceGrowth {
     /// Counts records before they are written, and removes log lines that come too fast.
     pub(crate) fn admit(&self, records: &mut Vec<NewRecord>) {
-        let mut appended = self.lock();
-        let (before, mut grown) = (records.len(), false);
-        records.retain(|record| {
-            let Some((kind, bound)) = bound_of(&record.prefix) else { return true };
-            let bytes = appended.get(&record.prefix).copied().unwrap_or_default();
-            if kind == RecordKind::Log && bytes > bound.saturating_mul(DROPPED_AFTER) {
-                return false;
-            }
-            let bytes = bytes.saturating_add(record.body.len() as u64);
-            grown |= bytes > bound;
-            appended.insert(record.prefix.clone(), bytes);
-            true
-        });
+        let before = records.len();
+        self.count(|count| records.retain(|record| count.add(record, Some(DROPPED_AFTER))));
         if records.len() < before {
             let lines = before - records.len();
             metrics().log_lines_dropped.add(&[], lines as u64);
             tracing::warn!(lines, "log lines are dropped: they come faster than the oldest can be pruned");
         }
-        if grown {
+    }
+
+    /// Counts records of an entry that another controller appended. All are written: each has the same number with all
+    /// controllers.
+    pub(crate) fn note(&self, records: &[NewRecord]) {
+        self.count(|count| {
+            for record in records {
+                count.add(record, None);
+            }
+        });
+    }
+
+    fn count(&self, counted: impl FnOnce(&mut Count<'_>)) {
+        let mut count = Count { appended: self.lock(), has_grown: false };
+        counted(&mut count);
+        if count.has_grown {
             self.0.grown.notify_one();
         }
     }
@@ -74,6 +78,29 @@ impl SequenceGrowth {
     fn lock(&self) -> MutexGuard<'_, BTreeMap<Vec<u8>, u64>> {
         // Each call leaves the counts consistent.
         self.0.appended.lock()
+    }
+}
+
+/// A count of records that are about to be written.
+struct Count<'a> {
+    appended: MutexGuard<'a, BTreeMap<Vec<u8>, u64>>,
+    /// True if a sequence has exceeded its bound.
+    has_grown: bool,
+}
+
+impl Count<'_> {
+    /// Counts a record. Returns false for a line of a log that has grown by more than so many times its bound; such a line
+    /// is not counted.
+    fn add(&mut self, record: &NewRecord, most: Option<u64>) -> bool {
+        let Some((kind, bound)) = bound_of(&record.prefix) else { return true };
+        let bytes = self.appended.get(&record.prefix).copied().unwrap_or_default();
+        if kind == RecordKind::Log && most.is_some_and(|most| bytes > bound.saturating_mul(most)) {
+            return false;
+        }
+        let bytes = bytes.saturating_add(record.body.len() as u64);
+        self.has_grown |= bytes > bound;
+        self.appended.insert(record.prefix.clone(), bytes);
+        true
     }
 }
 
@@ -123,6 +150,19 @@ mod tests {
         assert_eq!(names.len(), 1, "it is pruned at once");
         growth.pruned(&names[0]);
         assert_eq!(admitted(&growth, RecordKind::Log, 1), 1);
+    }
+
+    #[test]
+    fn records_of_another_controller_are_counted_and_none_is_dropped() {
+        let growth = SequenceGrowth::default();
+        let lines = records(RecordKind::Log, 1, 16 << 20);
+        let bound = MAX_LOG_BYTES >> 24;
+        for _ in 0..3 * bound {
+            growth.note(&lines);
+        }
+        assert_eq!(growth.names(), [lines[0].prefix.clone()], "it is pruned at once");
+        assert_eq!(growth.lock()[&lines[0].prefix], 3 * MAX_LOG_BYTES, "each is written and counted");
+        assert_eq!(admitted(&growth, RecordKind::Log, 1), 0, "once this controller leads, lines are dropped");
     }
 
     #[test]

@@ -87,9 +87,9 @@ pub(crate) async fn apply(
     if let Content::Term(leads) = &entry.content {
         check_keys(own, leads)?;
     }
-    let mut batch = entry.into_batch(position, &next);
+    let batch = entry.into_batch(position, &next);
     let changes = codec::writes(&batch).map_err(|error| ApplyError::Content(position, error))?;
-    writer.growth.admit(&mut batch.records);
+    writer.growth.note(&batch.records);
     let replaced = Weight::of(&batch);
     let store = writer.store.get().ok_or_else(|| StoreError::Failed("it is closed".into()))?;
     store.apply(batch).await?;
