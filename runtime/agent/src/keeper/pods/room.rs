@@ -74,7 +74,8 @@ impl StorageRoom {
     pub(super) async fn used(&self) -> u64 {
         let mut used = 0u64;
         for storage in &self.writable {
-            used = used.saturating_add(self.counter.measure(storage).await.ok().flatten().unwrap_or_default());
+            used =
+                used.saturating_add(self.counter.measure(storage).await.ok().flatten().unwrap_or_default());
         }
         used
     }
