@@ -168,8 +168,10 @@ pub(crate) fn round(
         Fault::Upgrade => return upgrade(site, story),
         _ => {}
     }
-    let (mut began, mut answered) = (Instant::now(), story.answered());
+    let mut began = Instant::now();
     set(site, fault, met, Link::Down)?;
+    // What was answered while the fault was being made does not count.
+    let mut answered = story.answered();
     if let Fault::FillEtcd(_) = fault {
         // Clients are answered until the server needs more room than it has.
         ends_without_room(&mut site.etcd, met.number)?;
@@ -179,6 +181,10 @@ pub(crate) fn round(
     until("clients are answered", || Ok(story.answered() > answered + 3))?;
     let gap = began.elapsed();
     check(site, fault, met)?;
+    if let Fault::CutEtcdLeader(_) = fault {
+        // Each controller has gone on to a server of etcd that knows who leads.
+        story.all_are_answered()?;
+    }
     match fault {
         Fault::KillLeader | Fault::KillFollower | Fault::KillEtcd(_) | Fault::KillAgent(_) => {}
         Fault::FillEtcd(_) => supervise(&mut site.etcd, met.number, began + lengths.take()),
