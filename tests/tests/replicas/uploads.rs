@@ -4,6 +4,7 @@
 
 use std::{
     fs,
+    path::{Path, PathBuf},
     sync::atomic::Ordering,
     time::{Duration, Instant},
 };
@@ -22,7 +23,7 @@ use periapt_transport::Authority;
 
 use crate::{
     hooks::{may_be_repeated, url_of},
-    site::{HOSTS, Site, UNTIL},
+    site::{HOSTS, Site, UNTIL, blobs},
     story::Story,
 };
 
@@ -45,6 +46,8 @@ const ATTACHED_WITHIN: Duration = UNTIL.saturating_mul(2);
 pub(crate) struct Uploads {
     /// The clients of the controllers, by the number of the host. What one of them saw, no other one is shown without.
     clients: Vec<Client>,
+    /// The directories of the controllers' blobs.
+    disks: Vec<PathBuf>,
     model: ModelSelector,
     application: ApplicationName,
     resource: ResourceName,
@@ -70,7 +73,9 @@ impl Uploads {
         let charm = first.upload_charm(archive.into()).await?.digest;
         let shelf = Deploy { application: Some(application.clone()), ..Deploy::of(charm, 0) };
         first.command(&model, Command::Deploy(shelf)).await?;
-        Ok(Self { clients, model, application, resource: RESOURCE.parse()?, newest: None, acknowledged: 0 })
+        let disks = site.hosts.iter().map(|host| blobs(host)).collect();
+        let resource = RESOURCE.parse()?;
+        Ok(Self { clients, disks, model, application, resource, newest: None, acknowledged: 0 })
     }
 
     /// Gives the resource new content until the rounds are over.
@@ -95,7 +100,9 @@ impl Uploads {
             let attempt = tokio::time::timeout(ANSWER_WITHIN, self.attach(client, &content)).await;
             let reason = match attempt {
                 Ok(Ok(())) => {
-                    self.newest = Some(Digest::of(content.as_bytes()));
+                    let digest = Digest::of(content.as_bytes());
+                    self.check_copies(&digest)?;
+                    self.newest = Some(digest);
                     self.acknowledged += 1;
                     return Ok(());
                 }
@@ -112,6 +119,15 @@ impl Uploads {
             controller += 1;
             tokio::time::sleep(AGAIN).await;
         }
+    }
+
+    /// Checks that two controllers have a content that was acknowledged on their disks, so that it outlives one of them.
+    fn check_copies(&self, digest: &Digest) -> anyhow::Result<()> {
+        let name = digest.to_string();
+        let below = Path::new("resources").join(name.get(..2).unwrap_or_default()).join(&name);
+        let copies = self.disks.iter().filter(|disk| disk.join(&below).exists()).count();
+        ensure!(copies >= 2, "H7: content {digest} was acknowledged, and {copies} disks have it");
+        Ok(())
     }
 
     /// Uploads a content to a controller that does not have it, and attaches it.
