@@ -124,7 +124,7 @@ impl Pruner {
             let published = self.durable.current();
             let known = published.root.model_or_remains(&gone);
             if known.is_none_or(|state| state.is_hidden() && !state.is_coming()) {
-                self.store()?.forget(&key::records_of_model(&gone)).await?;
+                self.forget_records(&*self.store()?, &gone).await?;
             }
         }
         *known = Some(models);
@@ -157,6 +157,14 @@ impl Pruner {
         }
     }
 
+    /// Deletes all records of a model that is gone.
+    async fn forget_records(&self, store: &dyn Store, model: &ModelUuid) -> Result<(), StoreError> {
+        let records = key::records_of_model(model);
+        store.forget(&records).await?;
+        self.growth.forgotten(&records);
+        Ok(())
+    }
+
     /// Prunes all sequences in the store.
     async fn prune_all(&self, now: Timestamp) -> Result<(), StoreError> {
         let histories = self.count_histories().await?;
@@ -177,7 +185,7 @@ impl Pruner {
                 // The store is fetched for each sequence, so that it can be closed in between.
                 let store = self.store()?;
                 match self.is_gone(&*store, &model, &name).await? {
-                    true => store.forget(&key::records_of_model(&model)).await?,
+                    true => self.forget_records(&*store, &model).await?,
                     false => {
                         let among = histories.get(&model).copied().unwrap_or(1);
                         self.prune(&*store, &model, kind, &name, now, among).await?;

@@ -75,6 +75,11 @@ impl SequenceGrowth {
         self.lock().remove(name);
     }
 
+    /// Forgets the growth of all sequences whose names begin so: their records are deleted.
+    pub(super) fn forgotten(&self, prefix: &[u8]) {
+        self.lock().retain(|name, _| !name.starts_with(prefix));
+    }
+
     fn lock(&self) -> MutexGuard<'_, BTreeMap<Vec<u8>, u64>> {
         // Each call leaves the counts consistent.
         self.0.appended.lock()
@@ -150,6 +155,16 @@ mod tests {
         assert_eq!(names.len(), 1, "it is pruned at once");
         growth.pruned(&names[0]);
         assert_eq!(admitted(&growth, RecordKind::Log, 1), 1);
+    }
+
+    #[test]
+    fn nothing_is_held_of_a_model_whose_records_are_deleted() {
+        let growth = SequenceGrowth::default();
+        growth.note(&records(RecordKind::Log, 1, 1));
+        growth.forgotten(&key::records_of_model(&ModelUuid(uuid::Uuid::max())));
+        assert_eq!(growth.lock().len(), 1, "another model");
+        growth.forgotten(&key::records_of_model(&ModelUuid(uuid::Uuid::nil())));
+        assert_eq!(growth.lock().len(), 0);
     }
 
     #[test]
