@@ -11,7 +11,7 @@ use periapt_host_api::Digest;
 
 use crate::forms::{Stored, today};
 
-/// What becomes of a form while a controller runs the previous release.
+/// The fate of a form while a controller runs the previous release.
 #[derive(Debug, Clone, Copy)]
 enum BelowLevel {
     /// The commands that store it are refused, which this test of the model shows.
