@@ -16,9 +16,9 @@ use super::{needs::MountedStorage, starter::PodSoftware};
 /// The files that the processes of a pod hold on the disk of its storage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum HeldFiles {
-    /// Those of storage alone: all others of a container are in its image and in memory, which are other devices.
+    /// Files of storage alone: all others of a container are in its image and in memory, which are other devices.
     OfStorage,
-    /// Those of the host as well, such as compiled code.
+    /// Files of storage and of the host, such as compiled code.
     OfHost,
 }
 
