@@ -128,13 +128,14 @@ impl Set {
         tokio::time::timeout(TIMEOUT, running).await.unwrap().unwrap().unwrap_err().to_string()
     }
 
-    /// Waits until each of these controllers has applied the whole log, and returns their states.
+    /// Waits until each of these controllers has applied the whole log and shows it, and returns their states.
     pub(crate) async fn settled(&self, members: &[&Member]) -> Vec<LoadedState> {
         let mut states = Vec::new();
         for member in members {
             loop {
                 let state = member.memory.load().await.unwrap().whole().await.unwrap();
                 if Some(state.revision) == self.log.entries().last().map(|entry| entry.position) {
+                    member.shows(state.revision).await;
                     states.push(state);
                     break;
                 }
@@ -210,6 +211,13 @@ impl Member {
     pub(crate) async fn added(&self) -> usize {
         let entries = self.client.audit(None).await.unwrap().entries;
         entries.iter().filter(|entry| entry.request.act == "add-model").count()
+    }
+
+    /// Waits until the controller shows this revision: its disk has it before.
+    async fn shows(&self, revision: Revision) {
+        while self.client.controller().await.unwrap().revision < revision {
+            tokio::task::yield_now().await;
+        }
     }
 
     /// Waits until the controller leads.
