@@ -40,7 +40,7 @@ pub(crate) struct Resources<C> {
     controller: C,
     model: ModelUuid,
     directories: Arc<Directories>,
-    state: Mutex<State>,
+    state: Arc<Mutex<State>>,
 }
 
 #[derive(Debug, Default)]
@@ -99,7 +99,7 @@ struct KeptContents {
 impl<C: Controller> Resources<C> {
     /// Creates the resources of one model.
     pub(crate) fn new(controller: C, model: ModelUuid, directories: Arc<Directories>) -> Self {
-        Self { controller, model, directories, state: Mutex::default() }
+        Self { controller, model, directories, state: Arc::default() }
     }
 
     /// Opens a resource for reading. If it is missing, the controller checks the unit's permission and sends it.
@@ -229,13 +229,16 @@ impl<C: Controller> Resources<C> {
     /// Deletes all files but those of some contents, and unfinished downloads of contents that no application has.
     fn keep_only(&self, kept: KeptContents) {
         let (directories, model) = (Arc::clone(&self.directories), self.model);
+        let state = Arc::clone(&self.state);
         spawn_blocking(move || {
+            // An application may have got a content since, which may be here.
+            let is_shown = |digest: &Digest| kept.shown.contains(digest) || state.lock().is_shown(digest);
             directories.downloads().retain(|key| match key {
-                DownloadKey::Resource(of, digest) => *of != model || kept.shown.contains(digest),
+                DownloadKey::Resource(of, digest) => *of != model || is_shown(digest),
                 DownloadKey::Charm(_) => true,
             });
             let directory = directories.resources(&model);
-            if let Err(error) = keep_only(&directory, &kept) {
+            if let Err(error) = keep_only(&directory, &kept.former, is_shown) {
                 tracing::warn!(%error, "unused resources could not be deleted");
             }
         });
@@ -281,10 +284,14 @@ impl<C: Controller> Resources<C> {
     }
 }
 
-fn keep_only(directory: &Path, kept: &KeptContents) -> io::Result<()> {
+/// Deletes all files but those of contents that are shown, and of former ones that are images.
+fn keep_only(
+    directory: &Path,
+    former: &BTreeSet<Digest>,
+    is_shown: impl Fn(&Digest) -> bool,
+) -> io::Result<()> {
     let stays = |content: Digest| {
-        kept.shown.contains(&content)
-            || kept.former.contains(&content) && layers::is_listed(directory, &content)
+        is_shown(&content) || former.contains(&content) && layers::is_listed(directory, &content)
     };
     let entries = match fs::read_dir(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
