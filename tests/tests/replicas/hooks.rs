@@ -36,7 +36,7 @@ const NAME: &str = "storm";
 const DESK: &str = "desk";
 /// The units of each agent.
 const EACH: usize = 2;
-/// The pause between two changes. Each makes a unit run a hook for itself and one for each of its peers.
+/// The least pause between two changes. Each makes a unit run a hook for itself and one for each of its peers.
 const PAUSE: Duration = Duration::from_millis(200);
 /// The pause between two looks.
 const LOOK: Duration = Duration::from_millis(50);
@@ -129,13 +129,13 @@ impl Hooks {
         Ok(Self { client, model, units, history: HookHistory::default(), note: 0 })
     }
 
-    /// Changes the settings until the rounds are over, and then checks what the units have done. Returns the number of
-    /// their hooks.
-    pub(crate) async fn run(mut self, story: &Story) -> anyhow::Result<usize> {
+    /// Changes the settings until the rounds are over, as often as a client with this pause sends three commands, and then
+    /// checks what the units have done. Returns the number of their hooks.
+    pub(crate) async fn run(mut self, story: &Story, pause: Duration) -> anyhow::Result<usize> {
         while !story.ended.load(Ordering::SeqCst) {
             self.change().await?;
             self.follow().await?;
-            tokio::time::sleep(PAUSE).await;
+            tokio::time::sleep(PAUSE + 3 * pause).await;
         }
         let settled = self.settled().await?;
         settled.iter().try_for_each(|unit| self.history.audit(unit))?;

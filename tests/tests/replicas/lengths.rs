@@ -1,4 +1,4 @@
-//! The lengths of faults that last.
+//! The lengths of faults that last, and of the pauses of who sends commands.
 
 use std::{
     env,
@@ -14,6 +14,9 @@ const LONG: (u64, u64) = (5, 90);
 
 /// One fault of so many has a length that is drawn in a long run; the others are as short as can be.
 const DRAWN: u64 = 4;
+
+/// The pause between two commands in a long run: several runs share a machine, and the state stays small.
+const PAUSE: Duration = Duration::from_millis(600);
 
 /// The lengths of the faults of a run.
 #[derive(Debug)]
@@ -67,6 +70,14 @@ impl Lengths {
         match self {
             Self::Short(_) => Ok(0),
             Self::Drawn { seed, .. } => Ok(usize::try_from(*seed)? % faults.max(1)),
+        }
+    }
+
+    /// Returns the pause of a client between two commands.
+    pub(crate) fn pause(&self) -> Duration {
+        match self {
+            Self::Short(_) => Duration::ZERO,
+            Self::Drawn { .. } => PAUSE,
         }
     }
 

@@ -32,7 +32,7 @@ use crate::{
     lengths::Lengths,
     site::{NETWORK, Site, controller, models, until},
     stores::check_stores,
-    story::Story,
+    story::{LOADED, Story},
     uploads::Uploads,
     witness::Witness,
 };
@@ -62,7 +62,8 @@ enum AgentsClocks {
 /// Returns the number of units of the loaded application.
 fn units(host: &Installation) -> anyhow::Result<usize> {
     let status = host.json(["status", "-m", "load"])?;
-    let units = status.pointer("/applications/mysql/units").and_then(serde_json::Value::as_object);
+    let units =
+        status.pointer(&format!("/applications/{LOADED}/units")).and_then(serde_json::Value::as_object);
     Ok(units.context("units")?.len())
 }
 
@@ -148,7 +149,7 @@ async fn prepared(site: &mut Site) -> anyhow::Result<(Hooks, Uploads)> {
     let first = site.host(0)?;
     first.ok(["add-model", REGISTER])?;
     first.ok(["add-model", "load"])?;
-    first.deploy("mysql", [])?;
+    first.deploy(LOADED, [])?;
     for host in &site.hosts {
         until("each has the models", || Ok(models(host)? == ["load", REGISTER]))?;
     }
@@ -176,17 +177,18 @@ fn go_through(
     let (hosts, log) = (site.hosts.clone(), site.etcd.url());
     let sockets: Vec<PathBuf> = hosts.iter().map(|host| host.socket("local")).collect();
     let (story, history, is_over) = (Story::default(), History::default(), AtomicBool::new(false));
+    let pause = lengths.pause();
     let callers = (0..hosts.len()).map(|number| Caller::new(number, &sockets, &history));
     let callers = callers.collect::<anyhow::Result<Vec<_>>>()?;
     let (hooks, shelf, mut witness) = thread::scope(|scope| -> anyhow::Result<(usize, Uploads, Witness)> {
         let _ends = (SetAtEnd(&story.ended), SetAtEnd(&is_over));
         let witness = scope.spawn(|| Witness::follow(log, &is_over));
-        let storm = scope.spawn(|| runtime.block_on(hooks.run(&story)));
+        let storm = scope.spawn(|| runtime.block_on(hooks.run(&story, pause)));
         let uploading = scope.spawn(|| runtime.block_on(uploads.run(&story)));
         let story = &story;
         let clients = hosts.iter().enumerate();
         let clients: Vec<_> =
-            clients.map(|(number, host)| scope.spawn(move || story.send(number, host))).collect();
+            clients.map(|(number, host)| scope.spawn(move || story.send(number, host, pause))).collect();
         let callers: Vec<_> =
             callers.into_iter().map(|caller| scope.spawn(move || caller.run(&story.ended))).collect();
         let faults = faults.iter().copied().cycle().skip(first).take(rounds);

@@ -3,6 +3,8 @@
 use std::{
     collections::BTreeSet,
     sync::atomic::{AtomicBool, AtomicUsize, Ordering},
+    thread,
+    time::Duration,
 };
 
 use anyhow::Context as _;
@@ -13,6 +15,9 @@ use crate::{
     contested::{Contested, Told},
     site::until,
 };
+
+/// The charm of the application that gets units. They have no peers: with these, each unit would run hooks for all others.
+pub(crate) const LOADED: &str = "aggregator";
 
 /// The commands of the clients of all hosts, by their outcome.
 #[derive(Default)]
@@ -41,8 +46,8 @@ enum Outcome {
 }
 
 impl Story {
-    /// Sends commands through one host's controller, until the rounds are over.
-    pub(crate) fn send(&self, number: usize, host: &Installation) -> anyhow::Result<()> {
+    /// Sends commands through one host's controller, with a pause after each, until the rounds are over.
+    pub(crate) fn send(&self, number: usize, host: &Installation, pause: Duration) -> anyhow::Result<()> {
         let answers = self.answers.get(number).context("a host")?;
         for count in 0.. {
             if self.ended.load(Ordering::SeqCst) {
@@ -58,6 +63,7 @@ impl Story {
                 Outcome::Exists => anyhow::bail!("{name} was added twice"),
                 Outcome::Unknown => {}
             }
+            thread::sleep(pause);
             let (name, called) = (format!("contested-{count}"), self.contested.moment());
             match outcome(host, &["add-model", &name, "--no-switch"])? {
                 Outcome::Done => self.contested.ended(name, called, Some(Told::Taken)),
@@ -65,7 +71,8 @@ impl Story {
                 Outcome::Unknown => self.contested.ended(name, called, None),
                 Outcome::NothingHappened => {}
             }
-            match outcome(host, &["add-unit", "-m", "load", "mysql"])? {
+            thread::sleep(pause);
+            match outcome(host, &["add-unit", "-m", "load", LOADED])? {
                 Outcome::Done => {
                     self.units.fetch_add(1, Ordering::SeqCst);
                     answers.fetch_add(1, Ordering::SeqCst);
@@ -73,6 +80,7 @@ impl Story {
                 Outcome::NothingHappened | Outcome::Exists => {}
                 Outcome::Unknown => drop(self.unknown_units.fetch_add(1, Ordering::SeqCst)),
             }
+            thread::sleep(pause);
         }
         Ok(())
     }
