@@ -36,7 +36,9 @@ pub use hostile_images::{EVIL, HostileImage, ImageFate, hostile_images};
 pub use installation::{Done, Installation, POLL_INTERVAL, RunningProcess, is_alive, signal};
 pub use issuer::{IssuerDecision, IssuerKey, TestIssuer};
 pub use joined::JoinedAgent;
-pub use network::{Link, OUTSIDE, add_address_outside, in_own_network, network_of, set_link, set_path};
+pub use network::{
+    Link, OUTSIDE, add_address_outside, free_port, in_own_network, network_of, set_link, set_path,
+};
 pub use packed::{edition, module, packed, packed_changed, packed_edition, packed_parts};
 pub use programs::{ends_at_once, patched, stripped, varied};
 pub use resource_use::{CpuTime, MemoryUse, Part, on_disk, parts};

@@ -6,6 +6,7 @@ use std::{
 };
 
 use anyhow::{Context as _, ensure};
+use periapt_transport::testing::free_ports;
 
 /// The address of the test's own process in the network.
 pub const OUTSIDE: &str = "10.77.0.100";
@@ -34,6 +35,14 @@ for host in \"$@\"; do
   ip -n $host link set lo up
   ip -n $host link set eth0 up
 done";
+
+/// Returns a port that nobody listens on, and that no connection or server of another test gets by itself.
+///
+/// # Errors
+/// Fails if the system refuses sockets.
+pub fn free_port() -> anyhow::Result<u16> {
+    free_ports(1)?.pop().context("a port")
+}
 
 /// A hardware address that no host has: what is sent there is lost, and the sender is not told.
 const NOBODY: &str = "02:00:00:00:00:01";

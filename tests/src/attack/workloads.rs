@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    net::{Ipv4Addr, TcpListener},
+    net::Ipv4Addr,
     thread::sleep,
     time::{Duration, Instant},
 };
@@ -11,7 +11,9 @@ use anyhow::{Context as _, ensure};
 use serde_json::Value;
 
 use super::row::{AttackRow, AttackedProcess, StoppedBy};
-use crate::{Installation, InstallationGuard, RunningProcess, busybox_root, packed_changed, packed_parts};
+use crate::{
+    Installation, InstallationGuard, RunningProcess, busybox_root, free_port, packed_changed, packed_parts,
+};
 
 mod attacks;
 mod clients;
@@ -300,11 +302,6 @@ fn figure(pid: u32, name: &str) -> anyhow::Result<u64> {
 /// Begins a new peak of a process's memory.
 fn forget_peak(pid: u32) -> anyhow::Result<()> {
     Ok(fs::write(format!("/proc/{pid}/clear_refs"), "5")?)
-}
-
-/// Returns a port that nobody uses.
-fn free_port() -> anyhow::Result<u16> {
-    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
 }
 
 fn contains(bytes: &[u8], part: &[u8]) -> bool {

@@ -98,7 +98,7 @@ fn a_unit_whose_agent_is_gone_is_removed_by_force() -> anyhow::Result<()> {
     periapt.wait_for(["model"])?;
     signal(periapt.agent_process("local")?, "KILL")?;
     periapt.ok(["remove-unit", "mysql/0", "--no-prompt"])?;
-    let error = periapt.refused(["wait-for", "unit", "mysql/0", "--gone", "--timeout", "300ms"])?;
+    let error = periapt.refused(["wait-for", "unit", "mysql/0", "--gone", "--timeout", "3s"])?;
     assert!(error.contains("unit mysql/0 still exists, and waits for its agent"), "{error}");
     periapt.ok(["remove-unit", "mysql/0", "--no-prompt", "--force", "--max-wait", "0s"])?;
     periapt.wait_for(["unit", "mysql/0", "--gone"])

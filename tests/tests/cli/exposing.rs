@@ -6,14 +6,14 @@ use std::{
 };
 
 use anyhow::{Context as _, ensure};
-use periapt_tests::signal;
+use periapt_tests::{free_port, signal};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpSocket,
     time::timeout,
 };
 
-use crate::workloads::{Scene, free_port, processes, until};
+use crate::workloads::{Scene, processes, until};
 
 /// The agent's address in these tests. With the driver `plain`, workloads take their ports of another loopback address.
 const AGENT: &str = "127.0.0.2";

@@ -90,7 +90,9 @@ fn a_destroyed_controller_tells_which_units_it_waits_for_and_what_helps() -> any
 fn a_destroyed_model_that_is_forced_tells_what_it_waits_for_unless_it_is_to_be_quiet() -> anyhow::Result<()> {
     for quiet in [false, true] {
         let periapt = stubborn()?;
-        let mut destroy = vec!["destroy-model", "test", "--no-prompt", "--force", "--max-wait", "3s"];
+        // The hook fails, and the command tells it, before the unit is removed by force.
+        let most = if quiet { "3s" } else { "15s" };
+        let mut destroy = vec!["destroy-model", "test", "--no-prompt", "--force", "--max-wait", most];
         destroy.extend(quiet.then_some("--quiet"));
         let lines = Removal::start(&periapt, &destroy)?.end()?;
         if quiet {

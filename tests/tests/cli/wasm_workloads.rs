@@ -14,7 +14,7 @@ use std::{
 use anyhow::{Context as _, bail, ensure};
 use periapt_helper::{DescriptorLines, WORKLOAD_VARIABLE, WorkloadKind, WorkloadLimits, WorkloadOrder};
 use periapt_host_api::pod::{DialOrder, MAX_REPORT_BYTES, OPENED, PodReport, REFUSED};
-use periapt_tests::{binary, module};
+use periapt_tests::{binary, free_port, module};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -47,7 +47,7 @@ impl Pod {
         let at = |name: &str| directory.path().join(name);
         fs::write(at("web.wasm"), component("hostile_workload")?)?;
         fs::write(at("charm.wasm"), component("mysql")?)?;
-        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let port = free_port()?;
         let web = at("web.wasm").display().to_string();
         let (keeper, stdin) = match keeper {
             Some(socket) => (Some("--keeper"), Stdio::from(socket)),

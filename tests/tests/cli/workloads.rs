@@ -1,9 +1,9 @@
 //! Workloads beside units: an agent that runs them, and hooks that speak to them.
 
-use std::{fs, net::TcpListener};
+use std::fs;
 
 use anyhow::Context as _;
-use periapt_tests::{Installation, POLL_INTERVAL, RunningProcess, signal};
+use periapt_tests::{Installation, POLL_INTERVAL, RunningProcess, free_port, signal};
 use serde_json::{Value, json};
 
 pub(crate) mod calls;
@@ -142,11 +142,6 @@ pub(crate) fn until(what: &str, holds: impl Fn() -> anyhow::Result<bool>) -> any
         std::thread::sleep(POLL_INTERVAL);
     }
     anyhow::bail!("still not so: {what}")
-}
-
-/// Returns a port that nobody uses.
-pub(crate) fn free_port() -> anyhow::Result<u16> {
-    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }
 
 #[test]

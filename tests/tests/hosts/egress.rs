@@ -13,7 +13,7 @@ use std::{
 };
 
 use anyhow::ensure;
-use periapt_tests::{Installation, OUTSIDE, add_address_outside, in_own_network};
+use periapt_tests::{Installation, OUTSIDE, POLL_INTERVAL, add_address_outside, in_own_network};
 
 use crate::{
     servers::{ANSWERED, asks, packed_server},
@@ -198,7 +198,17 @@ fn a_grant_that_goes_cuts_connections_and_private_addresses_need_the_hosts_opera
         let scene = Scene::start(&["--egress", "granted"])?;
         scene.grant(&format!("10.77.0.0/24:{PORT}"))?;
         thread::scope(|scope| {
-            let asking = scope.spawn(|| asked(&format!("{OUTSIDE}:{PORT}")));
+            // The agent may hear of the grant a moment later: until then it refuses.
+            let asking = scope.spawn(|| {
+                let deadline = Instant::now() + SEEN_WITHIN;
+                loop {
+                    let answer = asked(&format!("{OUTSIDE}:{PORT}"))?;
+                    if !answer.contains("HttpRequestDenied") || Instant::now() > deadline {
+                        return anyhow::Ok(answer);
+                    }
+                    thread::sleep(POLL_INTERVAL);
+                }
+            });
             let (mut held, from) = listener.accept()?;
             ensure!(from.ip().to_string() == AGENT, "{from}");
             held.set_read_timeout(Some(SEEN_WITHIN))?;

@@ -176,9 +176,20 @@ impl Bounded {
         tokio::time::timeout(UNTIL, same).await.context("the controllers did not reach one position")??;
         let expected: BTreeSet<_> = self.models.iter().cloned().collect();
         for running in all {
-            let shown = running.client.models().await?.into_iter().map(|model| model.name.to_string());
-            let shown: BTreeSet<_> = shown.collect();
-            ensure!(shown == expected, "{shown:?}, not {expected:?}");
+            // Its disk has the state a moment before it is shown.
+            let shows = async {
+                loop {
+                    let shown =
+                        running.client.models().await?.into_iter().map(|model| model.name.to_string());
+                    if shown.collect::<BTreeSet<_>>() == expected {
+                        return anyhow::Ok(());
+                    }
+                    tokio::time::sleep(POLL_INTERVAL).await;
+                }
+            };
+            tokio::time::timeout(UNTIL, shows)
+                .await
+                .with_context(|| format!("not shown: {expected:?}"))??;
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use periapt_log::{Announcement, Content, Entry, EntryId, Leadership, Log, LogErr
 use periapt_log_etcd::{BegunLog, EtcdLog, EtcdOptions, EtcdUrl, OpenError, RemoveError, testing::TestEtcd};
 use uuid::Uuid;
 
-use crate::fixture::{announcement, options, within};
+use crate::fixture::{announcement, opened_patiently, options, within};
 
 /// The fingerprint of the keys of the bootstrap's controller.
 fn keys() -> Digest {
@@ -30,6 +30,23 @@ async fn begin(options: &EtcdOptions, after: u64) {
         }
     })
     .await;
+}
+
+/// Removes a log, as soon as etcd answers in time.
+async fn removed(options: &EtcdOptions, begun: &BegunLog) -> Result<(), RemoveError> {
+    within(async {
+        loop {
+            match EtcdLog::remove(options, begun).await {
+                Err(RemoveError::Open(
+                    OpenError::Unreachable(_)
+                    | OpenError::NoQuorum(_)
+                    | OpenError::Log(LogError::Unavailable(_)),
+                )) => tokio::task::yield_now().await,
+                answer => return answer,
+            }
+        }
+    })
+    .await
 }
 
 /// Returns the keys that etcd has.
@@ -67,11 +84,11 @@ fn entry(term: Term, content: Content) -> Bytes {
 /// Checks that a log is not removed for this reason, and loses no entry.
 async fn stays(options: &EtcdOptions, begun: &BegunLog, part: &str) {
     let read = async || -> Vec<StoredEntry> {
-        let log = EtcdLog::open_present(options).await.unwrap();
+        let log = opened_patiently(options).await;
         within(log.read(begun.after, usize::MAX)).await.unwrap()
     };
     let before = read().await;
-    let error = within(EtcdLog::remove(options, begun)).await.unwrap_err();
+    let error = removed(options, begun).await.unwrap_err();
     assert!(matches!(&error, RemoveError::Shared(reason) if reason.contains(part)), "{error}");
     assert_eq!(read().await, before);
 }
@@ -86,11 +103,11 @@ async fn a_begun_log_is_removed_wholly_and_can_be_begun_again() {
         EtcdLog::begin(&EtcdOptions { url: neighbour.clone(), ..options.clone() }, Revision(0))
             .await
             .unwrap();
-        let log = EtcdLog::open_present(&options).await.unwrap();
+        let log = opened_patiently(&options).await;
         let leadership = led(&log, "one", Some(keys()), after).await;
         assert!(all_keys(&etcd).await.iter().any(|key| key.contains("/part/")), "the large entry has parts");
         // The controller was killed: its leadership is still there.
-        within(EtcdLog::remove(&options, &begun(after))).await.unwrap();
+        removed(&options, &begun(after)).await.unwrap();
         let left = all_keys(&etcd).await;
         assert_eq!(left.len(), 4, "{left:?}");
         assert!(left.iter().all(|key| key.starts_with("periapt/other/")), "the neighbour's stay: {left:?}");
@@ -100,7 +117,7 @@ async fn a_begun_log_is_removed_wholly_and_can_be_begun_again() {
         assert!(matches!(late, Err(LogError::Foreign(_))), "{late:?}");
         assert_eq!(all_keys(&etcd).await, left);
         // A second removal finds nothing.
-        within(EtcdLog::remove(&options, &begun(after))).await.unwrap();
+        removed(&options, &begun(after)).await.unwrap();
         let mut client = Client::connect(&etcd.url().endpoints, None).await.unwrap();
         within(client.delete("periapt/other/", Some(etcd_client::DeleteOptions::new().with_prefix())))
             .await
@@ -114,7 +131,7 @@ async fn a_log_that_no_controller_has_led_yet_is_removed() {
     let options = options(&etcd);
     begin(&options, 0).await;
     let without_keys = BegunLog { keys: None, ..begun(0) };
-    within(EtcdLog::remove(&options, &without_keys)).await.unwrap();
+    removed(&options, &without_keys).await.unwrap();
     assert!(all_keys(&etcd).await.is_empty());
 }
 
@@ -123,7 +140,7 @@ async fn a_log_that_another_controller_has_begun_led_or_trimmed_stays() {
     let etcd = TestEtcd::start(1);
     let own = options(&etcd);
     begin(&own, 0).await;
-    let log = EtcdLog::open_present(&own).await.unwrap();
+    let log = opened_patiently(&own).await;
     let leadership = led(&log, "two", Some(keys()), 0).await;
     stays(&own, &begun(0), "controller \"two\" has led it").await;
     let named_two = |keys| BegunLog { member: "two".into(), keys, ..begun(0) };
@@ -146,7 +163,7 @@ async fn a_removal_while_its_controller_still_writes_removes_all_or_nothing() {
     let etcd = TestEtcd::start(1);
     let options = options(&etcd);
     begin(&options, 0).await;
-    let log = EtcdLog::open_present(&options).await.unwrap();
+    let log = opened_patiently(&options).await;
     let leadership = led(&log, "one", Some(keys()), 0).await;
     let (written, term) = (log.clone(), leadership.term());
     let writing = tokio::spawn(async move {
@@ -160,7 +177,7 @@ async fn a_removal_while_its_controller_still_writes_removes_all_or_nothing() {
         }
         None
     });
-    match within(EtcdLog::remove(&options, &begun(0))).await {
+    match removed(&options, &begun(0)).await {
         Ok(()) => {
             let refused = within(writing).await.unwrap();
             assert!(matches!(refused, Some(LogError::Foreign(_)) | None), "{refused:?}");
@@ -182,7 +199,7 @@ async fn a_log_in_whose_place_another_was_begun_is_not_led() {
     let etcd = TestEtcd::start(1);
     let first = options(&etcd);
     begin(&first, 0).await;
-    let log = EtcdLog::open_present(&first).await.unwrap();
+    let log = opened_patiently(&first).await;
     let second = EtcdOptions { fresh_id: StoreId(Uuid::from_u128(u128::MAX)), ..first };
     begin(&second, 0).await;
     let refused = within(log.acquire(announcement("one"))).await.err();

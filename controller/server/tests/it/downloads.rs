@@ -103,10 +103,12 @@ async fn forward(mut client: TcpStream, mut server: TcpStream, most: u64, passed
     let (answering, mut answered) = server.split();
     let answers = async {
         let (mut answers, mut piece) = (answering.take(most), vec![0; 16 << 10]);
-        while let Ok(read @ 1..) = answers.read(&mut piece).await
-            && asked.write_all(&piece[..read]).await.is_ok()
-        {
+        while let Ok(read @ 1..) = answers.read(&mut piece).await {
+            // It is counted before the client has it, and looks at the count.
             passed.fetch_add(read as u64, Ordering::SeqCst);
+            if asked.write_all(&piece[..read]).await.is_err() {
+                break;
+            }
         }
         // The client sees the end, or has gone.
         let _ = asked.shutdown().await;

@@ -243,6 +243,7 @@ async fn a_write_whose_answer_is_withheld_is_carried_out_once_and_answered_by_th
     doors.client = Client::new(options.with_unanswered_retry_timeout(TIMEOUT)).unwrap();
     doors.client.models().await.unwrap();
     doors.first.withhold();
+    let asked = Instant::now();
     let adding = tokio::spawn({
         let client = doors.client.clone();
         async move { client.controller_command(ControllerCommand::add_model("other".parse().unwrap())).await }
@@ -258,7 +259,11 @@ async fn a_write_whose_answer_is_withheld_is_carried_out_once_and_answered_by_th
         }
     };
     let uuid = tokio::time::timeout(TIMEOUT, of_first).await.unwrap();
-    assert!(!adding.is_finished(), "the controller has carried it out, and the client knows of nothing");
+    // The second door answers at once if the command takes as long as a client waits for the first one.
+    assert!(
+        !adding.is_finished() || asked.elapsed() >= PEER_SILENCE,
+        "the controller has carried it out, and the client knows of nothing"
+    );
     // With another id the second door's answer would be that there is such a model.
     assert_eq!(adding.await.unwrap().unwrap(), Answer::Model { uuid });
     doors.is_at_the_second().await;

@@ -42,6 +42,11 @@ impl Listening {
         Self::open_in(TempDir::new().unwrap()).await
     }
 
+    /// Opens a controller that closes no stranger's connection for as long as a test may take.
+    pub(crate) async fn open_patient() -> Self {
+        Self::open_with(TempDir::new().unwrap(), 20 * TIMEOUT).await
+    }
+
     async fn open_in(directory: TempDir) -> Self {
         Self::open_with(directory, 2 * TIMEOUT).await
     }
@@ -228,7 +233,8 @@ async fn who_is_granted_nothing_keeps_no_connection_however_much_it_asks() {
 
 #[tokio::test]
 async fn whose_first_request_takes_long_keeps_the_connection() {
-    let controller = Listening::open_with(TempDir::new().unwrap(), Duration::from_millis(400)).await;
+    // A caller has a quarter of it for the beginning of its first request.
+    let controller = Listening::open_with(TempDir::new().unwrap(), Duration::from_secs(8)).await;
     let session = controller.on_socket().open_session().await.unwrap();
     let options = Options::new(controller.handle.url(), Identity::Token(session.token));
     let client = Client::new(options.with_trust(controller.trust())).unwrap();

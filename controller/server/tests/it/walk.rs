@@ -361,7 +361,7 @@ async fn with_a_unit_that_went_away(
 
 #[tokio::test]
 async fn every_route_answers_agents_over_tls_as_the_table_says() {
-    let controller = Listening::open().await;
+    let controller = Listening::open_patient().await;
     let agents = ["one", "two", "three", "six"].map(|name| name.parse::<AgentName>().unwrap());
     let mut shown_by = Vec::new();
     let mut clients = Vec::new();

@@ -52,7 +52,7 @@ const MAX_STARTS: usize = 3;
 const TRIED_EVERY: Duration = Duration::from_millis(20);
 
 /// The time in which a network that was the last guard's ends.
-const ENDS_WITHIN: Duration = Duration::from_secs(1);
+const ENDS_WITHIN: Duration = Duration::from_secs(10);
 
 /// The socket by which guards join.
 const SOCKET: &str = "socket";

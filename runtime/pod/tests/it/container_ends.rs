@@ -24,9 +24,9 @@ fn started_with(settings: Settings) -> Option<(Container, Vec<i32>)> {
     let client = container.client();
     client.add_layer(LAYER);
     assert_eq!(client.act("start", &["a"])["status"], "Done");
-    let processes = container.processes();
     // The pod's, the init, the shell, and two that sleep.
-    assert_eq!(processes.len(), 5, "{processes:?}");
+    until("all processes run", || container.processes().len() == 5);
+    let processes = container.processes();
     Some((container, processes))
 }
 

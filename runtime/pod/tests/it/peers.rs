@@ -2,7 +2,7 @@
 
 use std::{
     io::{Read as _, Write as _},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use serde_json::json;
@@ -93,8 +93,11 @@ fn commands_that_nobody_connects_to_make_room_again() {
     let pod = Pod::start();
     let client = pod.client();
     let begin = || client.post("/v1/exec", &json!({ "command": ["true"] })).status;
+    let began = Instant::now();
     assert!((0..64).all(|_| begin() == 202));
-    assert_eq!(begin(), 503);
+    // The first one makes room again after 5 s, which all may take on a slow machine.
+    let status = begin();
+    assert!(status == 503 || began.elapsed() >= Duration::from_secs(5), "{status}");
     until("their time is over", || begin() == 202);
 }
 

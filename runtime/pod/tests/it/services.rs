@@ -22,7 +22,7 @@ fn a_service_that_is_killed_comes_back_and_its_output_is_kept() {
         file.display()
     ));
     assert_eq!(client.act("start", &["a"])["status"], "Done");
-    assert_eq!(client.lines(), ["hello world"]);
+    until("it has spoken", || client.lines() == ["hello world"]);
     let first = pid(&file).unwrap();
     assert!(
         std::process::Command::new("kill").args(["-KILL", &first.to_string()]).status().unwrap().success()
@@ -102,7 +102,7 @@ fn checks_ask_real_workloads() {
         }
     });
     let check = |name: &str, question: &str| {
-        format!("  {name}: {{override: replace, period: 50ms, timeout: 2s, threshold: 1, {question}}}\n")
+        format!("  {name}: {{override: replace, period: 50ms, timeout: 20s, threshold: 1, {question}}}\n")
     };
     let checks = [
         check("moved", &format!("http: {{url: 'http://127.0.0.1:{port}/moved', headers: {{X-Key: '1'}}}}")),
@@ -166,6 +166,7 @@ fn services_end_with_a_pod_that_is_killed() {
         file.display()
     ));
     client.act("start", &["a"]);
+    until("the service has begun", || pid(&file).is_some());
     let service = pid(&file).unwrap();
     pod.signal(Signal::KILL);
     pod.wait();
@@ -176,8 +177,9 @@ fn services_end_with_a_pod_that_is_killed() {
 fn a_service_can_end_the_pod() {
     let mut pod = Pod::start();
     let client = pod.client();
+    // It ends long after the second in which a start fails, also on a slow machine.
     client.add_layer(
-        "services: {a: {override: replace, command: \"sh -c 'sleep 1.3; exit 1'\", on-failure: shutdown}}",
+        "services: {a: {override: replace, command: \"sh -c 'sleep 5; exit 1'\", on-failure: shutdown}}",
     );
     client.post("/v1/services", &json!({ "action": "start", "services": ["a"] }));
     assert_eq!(pod.wait(), Some(10));

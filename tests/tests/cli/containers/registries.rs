@@ -10,9 +10,9 @@ use std::{
 
 use anyhow::{Context as _, ensure};
 use periapt_host_api::Digest;
-use periapt_tests::{Installation, RunningProcess, skipped};
+use periapt_tests::{Installation, RunningProcess, free_port, skipped};
 
-use crate::workloads::{free_port, until};
+use crate::workloads::until;
 
 const USER: &str = "jane";
 const PASSWORD: &str = "secret";

@@ -9,7 +9,7 @@ use std::{
 };
 
 use anyhow::{Context as _, ensure};
-use periapt_tests::{Installation, POLL_INTERVAL, RunningProcess, packed, packed_parts, skipped};
+use periapt_tests::{Installation, POLL_INTERVAL, RunningProcess, free_port, packed, packed_parts, skipped};
 use serde_json::{Value, json};
 
 use super::{
@@ -17,7 +17,7 @@ use super::{
     own_processes::{OwnProcess, OwnProcesses, Part},
     units::KilledUnit,
 };
-use crate::{containers::make_root, workloads::free_port};
+use crate::containers::make_root;
 
 /// The longest wait for what comes back: a pod that died often waits for a minute.
 const COMES_BACK_WITHIN: Duration = Duration::from_secs(300);

@@ -6,7 +6,7 @@ use std::{
 };
 
 use anyhow::Context as _;
-use periapt_tests::Installation;
+use periapt_tests::{Installation, free_port};
 use serde_json::{Value, json};
 
 use super::{Scene, processes, until};
@@ -43,7 +43,7 @@ fn operators_run_programs_in_a_container_and_stop_them() -> anyhow::Result<()> {
     periapt.ok_until(&pebble(&["checks"]), |shown| shown.contains("up     -      enabled  down"))?;
     std::fs::write(&file, "")?;
     periapt.ok_until(&pebble(&["checks", "up"]), |shown| shown.contains("enabled  up"))?;
-    scene.serve(super::free_port()?)?;
+    scene.serve(free_port()?)?;
     let shown = periapt.ok(pebble(&["services"]))?;
     assert!(
         shown.starts_with("Service  Startup  Current") && shown.contains("web      enabled  active"),

@@ -8,10 +8,10 @@ use std::{
 };
 
 use anyhow::Context as _;
-use periapt_tests::signal;
+use periapt_tests::{free_port, signal};
 use serde_json::{Value, json};
 
-use super::{PLAIN, Scene, free_port, processes, until};
+use super::{PLAIN, Scene, processes, until};
 
 impl Scene {
     /// Returns the processes of the agent's pods, and of a server in one.

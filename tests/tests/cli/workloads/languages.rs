@@ -3,10 +3,10 @@
 use std::{fs, path::Path};
 
 use anyhow::{Context as _, ensure};
-use periapt_tests::Installation;
+use periapt_tests::{Installation, free_port};
 use serde_json::{Value, json};
 
-use super::{PLAIN, Scene, free_port};
+use super::{PLAIN, Scene};
 use crate::{go::toolchain, text};
 
 /// Packs a charm with a container from its files, deploys it on an agent that runs containers, and returns the results of its

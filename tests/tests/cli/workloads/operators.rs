@@ -3,10 +3,10 @@
 use std::{fs, io::BufRead as _, net::TcpListener};
 
 use anyhow::Context as _;
-use periapt_tests::{Installation, signal};
+use periapt_tests::{Installation, free_port, signal};
 use serde_json::{Value, json};
 
-use super::{Scene, children, free_port, processes, until};
+use super::{Scene, children, processes, until};
 
 /// The agent's address in these tests.
 const AGENT: &str = "127.0.0.7";
@@ -134,7 +134,7 @@ fn logs_of_services_are_shown_and_followed_beside_hooks() -> anyhow::Result<()> 
             stream.read_to_end(&mut Vec::new()).map(drop)
         })
     };
-    get("one")?;
+    until("the server listens", || Ok(get("one").is_ok()))?;
     let shown = periapt.ok_until(&["logs", "probe/0"], |shown| shown.contains("GET /one"))?;
     let line = shown.lines().find(|line| line.contains("GET /one")).context("a line")?;
     assert!(line.contains("Z [web] "), "{line}");

@@ -4,10 +4,10 @@ use std::fs;
 
 use anyhow::{Context as _, ensure};
 use periapt_host_api::Digest;
-use periapt_tests::{Installation, packed_changed, packed_parts};
+use periapt_tests::{Installation, free_port, packed_changed, packed_parts};
 use serde_json::Value;
 
-use super::{Scene, free_port, processes, until};
+use super::{Scene, processes, until};
 
 /// Returns the unit of an application, as `status` shows it.
 fn unit<'a>(status: &'a Value, application: &str) -> &'a Value {

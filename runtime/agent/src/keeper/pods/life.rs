@@ -361,7 +361,7 @@ mod tests {
                 .await;
         third.unwrap().unwrap();
         kept.ends.cancel();
-        timeout(Duration::from_secs(5), kept.task).await.unwrap().unwrap();
+        timeout(Duration::from_secs(60), kept.task).await.unwrap().unwrap();
     }
 
     #[tokio::test]
@@ -374,7 +374,7 @@ mod tests {
         // This program takes the stream, and ends it without a word.
         assert!(answered.await.unwrap().unwrap_err().contains("nobody listens"));
         kept.ends.cancel();
-        timeout(Duration::from_secs(5), kept.task).await.unwrap().unwrap();
+        timeout(Duration::from_secs(60), kept.task).await.unwrap().unwrap();
     }
 
     #[tokio::test]
@@ -387,7 +387,7 @@ mod tests {
                 .await;
         second.unwrap().unwrap();
         kept.ends.cancel();
-        timeout(Duration::from_secs(5), kept.task).await.unwrap().unwrap();
+        timeout(Duration::from_secs(60), kept.task).await.unwrap().unwrap();
     }
 
     #[tokio::test]
@@ -415,18 +415,22 @@ mod tests {
     #[tokio::test]
     async fn a_pod_that_says_something_else_is_killed() {
         let kept = keep_shell("while :; do echo nonsense >&0 || exit; sleep 0.1; done");
-        let (answer, answered) = oneshot::channel();
-        sleep(Duration::from_millis(300)).await;
-        kept.requests.send(StreamRequest { target: PodStream::Port(80), answer }).await.unwrap();
-        assert!(
-            answered
-                .await
-                .unwrap()
-                .unwrap_err()
-                .contains("the container does not run: its reports are unreadable")
-        );
+        let is_told = async {
+            loop {
+                let (answer, answered) = oneshot::channel();
+                kept.requests.send(StreamRequest { target: PodStream::Port(80), answer }).await.unwrap();
+                let reason = answered.await.unwrap().unwrap_err();
+                if reason.contains("the container does not run: its reports are unreadable") {
+                    return;
+                }
+                // While it starts, and while it starts again.
+                assert!(reason.contains("the container has not started yet"), "{reason}");
+                sleep(Duration::from_millis(10)).await;
+            }
+        };
+        timeout(Duration::from_secs(30), is_told).await.unwrap();
         kept.ends.cancel();
-        timeout(Duration::from_secs(5), kept.task).await.unwrap().unwrap();
+        timeout(Duration::from_secs(60), kept.task).await.unwrap().unwrap();
         assert_eq!(kept.listening.borrow().told().version, 0);
     }
 }

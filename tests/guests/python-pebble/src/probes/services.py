@@ -176,7 +176,7 @@ def wait_change(container: ops.Container, place: str) -> None:
 def wait_change_in_vain(container: ops.Container, place: str) -> None:
     client = container.pebble
     deaf = "sh -c 'trap : TERM; while true; do sleep 0.05; done'"
-    with layered(container, slow={"command": deaf, "kill-delay": "8s"}):
+    with layered(container, slow={"command": deaf, "kill-delay": "15s"}):
         container.start("slow")
         change_id = client.stop_services(["slow"], timeout=0)
         # Before it looks the first time, and after it did.
