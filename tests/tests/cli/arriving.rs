@@ -63,15 +63,16 @@ fn a_charm_that_is_damaged_on_arrival_is_seen_in_status_and_goes_on_when_it_is_m
     );
     let shown = periapt.ok(["status"])?;
     assert!(shown.contains("failed") && shown.contains(&name), "{shown}");
-    let log = periapt.ok(["debug-log", "--replay", "--no-tail", "--level", "WARNING"])?;
-    assert!(log.contains(&cut_off), "{log}");
+    let log = ["debug-log", "--replay", "--no-tail", "--level", "WARNING"];
+    periapt.ok_until(&log, |log| log.contains(&cut_off))?;
 
     let mut flipped = whole.clone();
     flipped[whole.len() / 2] ^= 1;
     fs::write(&blob, flipped)?;
-    let changed = |value: &serde_json::Value| text(value, MESSAGE).is_ok_and(|message| message != cut_off);
-    let status = periapt.json_until(&["status"], changed)?;
-    assert!(failed(&status), "{status}");
+    let failed_anew = |value: &serde_json::Value| {
+        failed(value) && text(value, MESSAGE).is_ok_and(|message| message != cut_off)
+    };
+    periapt.json_until(&["status"], failed_anew)?;
 
     // A second upload of the same file: the controller detects the damaged blob, and replaces it.
     let archive = packed("mysql", periapt.path())?.display().to_string();

@@ -63,7 +63,8 @@ fn operators_run_programs_in_a_container_and_stop_them() -> anyhow::Result<()> {
     let (sleeps, began) = ("sleep 3607", Instant::now());
     periapt.run(exec(&["--background", "--", "sleep", "3607"]))?;
     until("the program runs", || Ok(!processes(&[sleeps])?.is_empty()))?;
-    let tasks = periapt.json(["operations", "--actions", "juju-exec", "--status", "running"])?;
+    let running = ["operations", "--actions", "juju-exec", "--status", "running"];
+    let tasks = periapt.json_until(&running, |tasks| tasks.as_object().is_some_and(|all| !all.is_empty()))?;
     let task = tasks.as_object().and_then(|all| all.values().next());
     let task = task.and_then(|task| task.pointer("/tasks")?.as_object()?.keys().next()).context("a task")?;
     periapt.ok(["cancel-task", task])?;

@@ -16,7 +16,7 @@ use periapt_host_api::{
     view::{ApplicationView, FrameLine, LineNumber, ResourceView, ViewEntity, ViewKey},
 };
 
-use super::Resources;
+use super::{KeptContents, Resources};
 use crate::keeper::{controller::ControllerError, directories::Directories, tests::fake::FakeController};
 
 struct Bench {
@@ -127,6 +127,21 @@ fn frame(from: Option<u64>, contents: &[&str]) -> FrameLine {
         deletes: Vec::new(),
         traces: Vec::new(),
     }
+}
+
+#[tokio::test]
+async fn a_late_clean_up_leaves_what_an_application_has_got_since() {
+    let bench = Bench::new(&["one", "two"]);
+    let resources = bench.resources(1);
+    resources.observe(&frame(None, &["one"]));
+    read(&resources, "one").await.unwrap();
+    let early = KeptContents { shown: [digest("one")].into(), former: [].into() };
+    resources.observe(&frame(Some(9), &["one", "two"]));
+    read(&resources, "two").await.unwrap();
+    fs::write(resources.path(&digest("unused")), "unused").unwrap();
+    resources.keep_only(early);
+    bench.until_files(2).await;
+    assert!(resources.path(&digest("two")).exists());
 }
 
 #[tokio::test]
