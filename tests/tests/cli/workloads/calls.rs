@@ -138,7 +138,10 @@ fn run(periapt: &Installation, group: &str, names: &[&str], directory: &str) -> 
 /// Runs the probes of all groups once Pebble is ready.
 pub(crate) fn run_probes(periapt: &Installation, directory: &Path) -> anyhow::Result<()> {
     let directory = directory.to_str().context("a path")?;
-    periapt.ok_until(&["hooks", "python-pebble/0"], |hooks| hooks.contains("web-pebble-ready"))?;
+    // The agent compiles the charm before its first hook, which takes a while beside other tests.
+    for hook in ["install", "web-pebble-ready"] {
+        periapt.ok_until(&["hooks", "python-pebble/0"], |hooks| hooks.contains(hook))?;
+    }
     for (group, names) in PROBES {
         run(periapt, group, names, directory)?;
     }
