@@ -1,4 +1,4 @@
-//! The lengths of faults that last, and of the pauses of who sends commands.
+//! The lengths of faults that last, and of the pauses between commands.
 
 use std::{
     env,
